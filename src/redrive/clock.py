@@ -1,0 +1,38 @@
+"""Time and ids come in from outside, so that decisions can be tested without waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+import uuid_utils
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The wall clock, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back, for measuring spans."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def new_id() -> str:
+    """A UUIDv7: unique, and sorts by the time it was made."""
+    return str(uuid_utils.uuid7())

@@ -1,0 +1,112 @@
+"""The one error tree. Every text says what happened; `remedy` says what to do about it.
+
+RedriveError
+├── UsageError            wrong arguments                          exit 2
+├── ConfigurationError    settings that cannot be used             exit 2
+│   └── MissingExtra      a driver whose package is not installed
+├── NotFound              nothing under that id or name            exit 3
+├── Refused               not allowed now, nothing was changed     exit 5
+│   └── TransitionRefused the letter's status does not allow it
+├── Unreachable           store or broker cannot be reached        exit 6
+│   └── CorruptFile       a file of ours is damaged
+├── PublishRefused        the broker said no; `permanent` is data
+├── LeaseLost             somebody else holds this delivery now
+└── NotDurable            no sink could make a failure durable
+
+HandlerSignal             what a handler raises to decide itself
+├── Transient             try again (optionally not before `retry_after`)
+├── Permanent             retrying cannot help
+└── Drop                  done with it, keep nothing
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from redrive.duration import seconds
+
+if TYPE_CHECKING:
+    from redrive.duration import Duration
+
+
+class RedriveError(Exception):
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, text: str, *, remedy: str = "") -> None:
+        super().__init__(text)
+        self.remedy = remedy
+
+
+class UsageError(RedriveError):
+    exit_code = 2
+
+
+class ConfigurationError(RedriveError):
+    exit_code = 2
+
+
+class MissingExtra(ConfigurationError):
+    def __init__(self, scheme: str, extra: str) -> None:
+        super().__init__(
+            f"{scheme}:// needs a package that is not installed",
+            remedy=f"pip install 'redrive[{extra}]'",
+        )
+
+
+class NotFound(RedriveError):
+    exit_code = 3
+
+
+class Refused(RedriveError):
+    exit_code = 5
+
+
+class TransitionRefused(Refused):
+    """The letter exists, its status does not allow the change; nothing was changed."""
+
+    def __init__(self, letter_id: str, wanted: str, status: str) -> None:
+        super().__init__(f"letter {letter_id} is {status}: cannot {wanted} it")
+        self.letter_id = letter_id
+        self.status = status
+
+
+class Unreachable(RedriveError):
+    exit_code = 6
+
+
+class CorruptFile(Unreachable):
+    pass
+
+
+class PublishRefused(RedriveError):
+    """The broker refused a message. Permanent: the same message would be refused again."""
+
+    def __init__(self, text: str, *, permanent: bool, remedy: str = "") -> None:
+        super().__init__(text, remedy=remedy)
+        self.permanent = permanent
+
+
+class LeaseLost(RedriveError):
+    """The delivery was handed to somebody else; this copy must not be acknowledged."""
+
+
+class NotDurable(RedriveError):
+    """Neither store nor dead-letter queue nor spool took the letter: it must not be acknowledged."""
+
+
+class HandlerSignal(Exception):
+    pass
+
+
+class Transient(HandlerSignal):
+    def __init__(self, text: str = "", *, retry_after: Duration | None = None) -> None:
+        super().__init__(text)
+        self.retry_after = None if retry_after is None else seconds(retry_after)
+
+
+class Permanent(HandlerSignal):
+    pass
+
+
+class Drop(HandlerSignal):
+    pass

@@ -1,0 +1,114 @@
+"""Named points where a test may break the product (`REDRIVE_FAULTS`), off unless that variable is set.
+
+`REDRIVE_FAULTS="worker.before_ack=kill9:0.05,spool.write=short:7"`: a point, an action, its argument.
+
+| action | argument | what happens at the point |
+|---|---|---|
+| kill9 | probability, default 1 | the process kills itself with SIGKILL |
+| raise | probability, default 1 | `FaultInjected` |
+| enospc, eio | probability, default 1 | the OSError of a full or broken disk |
+| hang | seconds, default 5 | the thread stands still |
+| short | bytes, default 1 | a write at this point writes only that many bytes and reports no error |
+
+`POINTS` is the registry: a test walks it, and another compares it with the calls in the source.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import time
+from typing import NamedTuple
+
+POINTS: dict[str, str] = {
+    "worker.received": "a delivery is in hand, nothing done yet",
+    "worker.before_handler": "the journal is written if need be, the handler is about to run",
+    "worker.after_handler": "the handler succeeded, nothing is acknowledged",
+    "worker.before_retry": "a retry is decided, not yet durable",
+    "worker.after_retry": "the retry is durable and the delivery settled",
+    "worker.before_record": "dead-lettering is decided, no sink has the letter",
+    "worker.after_record": "a sink has the letter, the delivery is not acknowledged",
+    "worker.before_confirm": "a redriven message succeeded, its letter is not confirmed",
+    "worker.after_confirm": "the letter is confirmed, the delivery is not acknowledged",
+    "worker.before_ack": "about to acknowledge",
+    "worker.after_ack": "acknowledged",
+    "broker.before_commit": "embedded broker: statements done, COMMIT not",
+    "broker.after_commit": "embedded broker: COMMIT done, callers not answered",
+    "store.before_commit": "SQLite store: statements done, COMMIT not",
+    "store.after_commit": "SQLite store: COMMIT done, callers not answered",
+    "journal.before_commit": "journal: statements done, COMMIT not",
+    "journal.after_commit": "journal: COMMIT done, callers not answered",
+    "inbox.before_commit": "inbox: the handler's writes and the mark are done, COMMIT not",
+    "inbox.after_commit": "inbox: COMMIT done",
+    "spool.before_write": "spool: about to append a record",
+    "spool.write": "spool: one call of write(2)",
+    "spool.before_sync": "spool: the record is written, not synced",
+    "spool.after_sync": "spool: the record is durable",
+    "spool.after_replay": "spool: a replayed record is in the store, the spool does not know yet",
+    "spool.before_delete": "spool: a segment is replayed, not deleted",
+    "redrive.after_claim": "a letter is claimed for redriving, nothing sent",
+    "redrive.after_send": "the message is sent, the letter not marked",
+    "redrive.after_mark": "the letter is marked as sent",
+    "reprocess.received": "reprocess has a message of the dead-letter queue",
+    "reprocess.after_send": "reprocess has sent it to its queue, not removed it from the dead-letter queue",
+}
+
+
+class FaultInjected(RuntimeError):
+    """Raised on purpose by an armed point."""
+
+
+class _Fault(NamedTuple):
+    action: str
+    argument: float | None
+
+
+_ERRNO = {"enospc": errno.ENOSPC, "eio": errno.EIO}
+_ACTIONS = {"kill9", "raise", "hang", "short", *_ERRNO}
+
+
+def parse(text: str) -> dict[str, _Fault]:
+    """The armed points. ValueError for a point or an action that does not exist: a typo must not pass."""
+    armed: dict[str, _Fault] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, _, what = item.partition("=")
+        action, _, argument = what.partition(":")
+        if name not in POINTS or action not in _ACTIONS:
+            raise ValueError(f"REDRIVE_FAULTS: no point or action {item!r}")
+        armed[name] = _Fault(action, float(argument) if argument else None)
+    return armed
+
+
+_armed = parse(os.environ.get("REDRIVE_FAULTS", ""))
+
+
+def arm(text: str) -> None:
+    """Replaces what the environment said, for tests inside one process; an empty text disarms all."""
+    global _armed  # noqa: PLW0603  the registry is the process's
+    _armed = parse(text)
+
+
+def point(name: str) -> int | None:
+    """Does nothing unless armed. Gives the number of bytes to write for `short`, else None."""
+    if not _armed:
+        return None
+    fault = _armed.get(name)
+    return None if fault is None else _strike(name, fault)
+
+
+def _strike(name: str, fault: _Fault) -> int | None:
+    if fault.action == "short":
+        return int(fault.argument or 1)
+    if fault.action == "hang":
+        time.sleep(5.0 if fault.argument is None else fault.argument)
+        return None
+    if random.random() >= (1.0 if fault.argument is None else fault.argument):  # noqa: S311  not a secret
+        return None
+    if fault.action == "kill9":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if fault.action in _ERRNO:
+        number = _ERRNO[fault.action]
+        raise OSError(number, os.strerror(number))
+    raise FaultInjected(name)

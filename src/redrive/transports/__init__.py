@@ -1,0 +1,137 @@
+"""The seam to one broker: seven methods, each with its promise. Drivers sit in `DRIVERS`, imported on first use.
+
+A driver passes `redrive.testing.transport_contract` by declaring its `Capabilities`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from redrive.message import Message
+from redrive.registry import Driver, load_driver
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+
+class Names(msgspec.Struct, frozen=True):
+    """Templates for the queues beside a queue."""
+
+    retry: str = "{queue}_retry"
+    dead: str = "{queue}_dlq"
+
+    def retry_of(self, queue: str) -> str:
+        return self.retry.format(queue=queue)
+
+    def dead_of(self, queue: str) -> str:
+        return self.dead.format(queue=queue)
+
+    def home_of_dead(self, name: str) -> str | None:
+        """The queue whose dead-letter queue has this name, or None if no such queue could exist."""
+        before, _, after = self.dead.partition("{queue}")
+        long_enough = len(name) > len(before) + len(after)
+        if not (long_enough and name.startswith(before) and name.endswith(after)):
+            return None
+        return name[len(before) : len(name) - len(after)]
+
+
+class Capabilities(msgspec.Struct, frozen=True):
+    """What a broker can do; the contract suite asks for no more."""
+
+    durable: bool = True
+    """A message sent survives the death of every process of ours."""
+    delays: bool = True
+    several_processes: bool = True
+    lease_expiry: bool = True
+    """A delivery that is neither acked nor released comes back by itself while its process lives."""
+    ordered: bool = True
+    """Without failures and with one consumer, messages arrive in the order they were sent."""
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """One reception of a message."""
+
+    message: Message
+    queue: str
+    """The queue it was received for: a retry of `orders` is received for `orders`."""
+    identity: str
+    """The source identity (G3): the same for every delivery of this message from this place."""
+    attempt: int
+    """1 for the first. Counts handler attempts that ended in a retry, not deliveries."""
+    redelivered: bool
+    """It was delivered before and neither acked, retried nor released: its process may have died."""
+    first_attempt_at: datetime | None
+    """When attempt 1 was made; None before that."""
+    trail: bytes | None
+    """What `retry` was given the last time, untouched."""
+    receipt: Any
+    """The driver's own."""
+
+
+class QueueDepth(msgspec.Struct, frozen=True):
+    ready: int
+    delayed: int
+    leased: int
+
+    @property
+    def total(self) -> int:
+        return self.ready + self.delayed + self.leased
+
+
+class Transport(Protocol):
+    """Moves messages on one broker. Connects on first use; safe to use from many tasks of one event loop.
+
+    Every method raises `Unreachable` when the broker is away, and leaves nothing half done that a repetition
+    would not mend.
+    """
+
+    capabilities: Capabilities
+    names: Names
+
+    async def send(self, message: Message, *, queue: str | None = None, delay: float = 0.0) -> None:
+        """Durable when it returns. To `queue`, else to the message's own; never before `delay` seconds.
+        Raises PublishRefused when the broker will not have it.
+        """
+        ...
+
+    def receive(self, queue: str, *, prefetch: int) -> AsyncIterator[Delivery]:
+        """The deliveries of a queue, its due retries included, for ever; at most `prefetch` unsettled.
+        Closing the iterator gives back what was fetched and not yet handed out.
+        """
+        ...
+
+    async def ack(self, delivery: Delivery) -> None:
+        """The message is gone for good when it returns. LeaseLost: somebody else has it, nothing is changed."""
+        ...
+
+    async def retry(self, delivery: Delivery, message: Message, *, delay: float, trail: bytes) -> None:
+        """The message is durable in the retry queue and no longer here when it returns: never in neither.
+        It comes back for the same queue, same identity where the broker can, `attempt` one higher, with
+        `message.overlay` and `trail` as given, not before `delay` seconds. LeaseLost as for `ack`.
+        """
+        ...
+
+    async def release(self, delivery: Delivery) -> None:
+        """Give it back untouched, at once, not counted as an attempt and not marked as redelivered."""
+        ...
+
+    async def depths(self) -> Mapping[str, QueueDepth]:
+        """What lies in every queue that holds something, by its name on the broker."""
+        ...
+
+    async def close(self) -> None:
+        """Releases what is unsettled, waits until the broker has it, disconnects. Safe to repeat."""
+        ...
+
+
+DRIVERS: dict[str, Driver] = {
+    "embedded": Driver("redrive.transports.embedded", "EmbeddedTransport"),
+}
+
+
+def open_transport(url: str, *, names: Names | None = None, **options: Any) -> Transport:
+    transport: Transport = load_driver("transport", url, DRIVERS)(url, names=names or Names(), **options)
+    return transport
