@@ -29,6 +29,10 @@ class Status(StrEnum):
     QUARANTINED = "QUARANTINED"
 
 
+OPEN = frozenset({Status.PENDING, Status.QUARANTINED})
+"""What still wants a person."""
+
+
 class Transition(StrEnum):
     CAME_BACK = "take back"  # T3
     CLAIM = "redrive"  # T4, T5; T6 when an expired claim is taken over

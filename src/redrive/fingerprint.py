@@ -1,0 +1,66 @@
+"""Puts failures of one cause together: the exception's type, the first frame of the team's own code, and the
+text with everything that varies taken out. google-re2, and bounded input: the text comes from the attacker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import re2
+
+from redrive.dead_letter import Fingerprint
+
+if TYPE_CHECKING:
+    from redrive.failure import Failure, Frame
+
+MAX_INPUT = 8192
+MAX_TITLE = 300
+
+# In this order: what is longer and more particular is replaced before its parts could be.
+_VARYING = [
+    (re2.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<uuid>"),
+        (r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", "<email>"),
+        (r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?", "<time>"),
+        # A quote opens behind a space or a bracket: "can't … won't" is no quotation.
+        (r"(^|[\s(\[{=:,])'[^'\n]*'", r"\1<value>"),
+        (r'"[^"\n]*"', "<value>"),
+        (r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?\b", "<address>"),
+        (r"(?i)\b0x[0-9a-f]+\b", "<id>"),
+        (r"(?i)\b[0-9a-f]*[0-9][0-9a-f]*[a-f][0-9a-f]{5,}\b", "<id>"),
+        (r"(?i)\b[a-z]+(?:[-_][a-z]+)*[-_#]\d[\w-]*", "<id>"),
+        (r"[-+]?\d[\d.,]*", "<n>"),
+        (r"\s+", " "),
+    )
+]
+
+
+def fingerprint(failure: Failure, *, queue: str) -> Fingerprint:
+    """The group of a letter whose last failure this is."""
+    text = normalise(failure.text)
+    parts = (queue, failure.handler, failure.type, _place(failure), text)
+    digest = hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    title = f"{failure.type.rpartition('.')[2]}: {text}" if text else failure.type.rpartition(".")[2]
+    return Fingerprint(id=digest[:32], title=title[:MAX_TITLE])
+
+
+def normalise(text: str) -> str:
+    """Numbers, ids, addresses, times and quoted values replaced by what they are."""
+    result = text[:MAX_INPUT].encode("utf-8", "backslashreplace").decode("utf-8")
+    for pattern, replacement in _VARYING:
+        result = pattern.sub(replacement, result)
+    return str(result).strip()
+
+
+def _place(failure: Failure) -> str:
+    frame = next((each for each in reversed(failure.frames) if each.own), None)
+    if frame is None:
+        frame = failure.frames[-1] if failure.frames else None
+    return "" if frame is None else _named(frame)
+
+
+def _named(frame: Frame) -> str:
+    # The line's text, not its number: a group survives edits above the line, and tells two lines apart.
+    return f"{frame.file.rpartition('/')[2]}:{frame.function}:{frame.source or frame.line}"
