@@ -14,7 +14,7 @@ from redrive.message import Message
 from redrive.registry import Driver, load_driver
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
 
 class Names(msgspec.Struct, frozen=True):
@@ -97,7 +97,7 @@ class Transport(Protocol):
         """
         ...
 
-    def receive(self, queue: str, *, prefetch: int) -> AsyncIterator[Delivery]:
+    def receive(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
         """The deliveries of a queue, its due retries included, for ever; at most `prefetch` unsettled.
         Closing the iterator gives back what was fetched and not yet handed out.
         """

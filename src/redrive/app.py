@@ -1,0 +1,165 @@
+"""The App: which handler takes which queue (S3's router), and the producer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from redrive.clock import Clock, SystemClock, new_id
+from redrive.duration import Duration, seconds
+from redrive.errors import ConfigurationError
+from redrive.handler import Handler, Middleware, from_class
+from redrive.message import Headers, Message
+from redrive.policy import Retry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from redrive.classification import Kinds
+    from redrive.dead_letter import DeadLetter
+    from redrive.inbox import Inbox
+    from redrive.settings import Settings
+    from redrive.transports import Transport
+
+M = TypeVar("M", bound=Middleware)
+Hook = TypeVar("Hook", bound="Callable[[DeadLetter], object]")
+
+
+class App:
+    """Handlers on queues. What is not said here comes from settings (`redrive.toml`, `REDRIVE_*`).
+
+    `retry` and `kinds` hold for every handler that does not say otherwise.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "",
+        retry: Retry | None = None,
+        kinds: Kinds | None = None,
+        settings: Settings | None = None,
+        transport: Transport | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.retry = retry
+        self.kinds = kinds
+        self.handlers: dict[str, Handler] = {}
+        self.middlewares: list[Middleware] = []
+        self.critical_hook: Callable[[DeadLetter], object] | None = None
+        self.settings = settings
+        self._transport = transport
+        self._clock = clock or SystemClock()
+
+    def handler(
+        self,
+        queue: str,
+        *,
+        name: str | None = None,
+        retry: Retry | None = None,
+        kinds: Kinds | None = None,
+        timeout: Duration | None = None,
+        concurrency: int | None = None,
+        inbox: Inbox | None = None,
+    ) -> Callable[[Callable[..., Any]], Handler]:
+        """Decorator: this function takes the messages of this queue."""
+
+        def register(function: Callable[..., Any]) -> Handler:
+            return self._add(
+                Handler(
+                    queue,
+                    function,
+                    name=name,
+                    retry=retry,
+                    kinds=kinds,
+                    timeout=None if timeout is None else seconds(timeout),
+                    concurrency=concurrency,
+                    inbox=inbox,
+                )
+            )
+
+        return register
+
+    def register(
+        self, queue: str, handler: Any, *, retry: Retry | None = None, inbox: Inbox | None = None
+    ) -> Handler:
+        """S3's way: a class (or an instance) with `process`, and perhaps `on_dead_letter` and `max_retries`.
+
+        As in S3, `max_retries = 5` means that the fifth failure is the last one.
+        """
+        process, hook, max_retries, name = from_class(queue, handler)
+        if retry is None and max_retries is not None:
+            delays = self.retry.delays if self.retry else None
+            retry = Retry(attempts=max(1, max_retries), delays=delays)
+        return self._add(Handler(queue, process, name=name, retry=retry, inbox=inbox, hook=hook))
+
+    def middleware(self, function: M) -> M:
+        """Decorator: `async def f(delivery, call_next)` around every handler, the first registered outermost."""
+        self.middlewares.append(function)
+        return function
+
+    def on_critical(self, hook: Hook) -> Hook:
+        """Decorator: told of every letter whose failure is critical, once it is durable."""
+        self.critical_hook = hook
+        return hook
+
+    async def send(
+        self,
+        queue: str,
+        data: Any,
+        *,
+        source: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        headers: Headers = (),
+        key: bytes | None = None,
+        delay: Duration = 0,
+    ) -> Message:
+        """Sends S3's envelope; durable when it returns. The message, for its id."""
+        message = Message.create(
+            id=new_id(),
+            sent_at=self._clock.now(),
+            queue=queue,
+            data=data,
+            source=self.name if source is None else source,
+            metadata=dict(metadata or {}),
+            headers=headers,
+            key=key,
+        )
+        await self.transport.send(message, delay=seconds(delay))
+        return message
+
+    @property
+    def transport(self) -> Transport:
+        """The broker of the settings, opened on first use; `close` closes it."""
+        if self._transport is None:
+            from redrive import wiring  # noqa: PLC0415  settings and drivers load when they are needed
+
+            self.settings = self.settings or wiring.load_settings()
+            self._transport = wiring.transport(self.settings)
+        return self._transport
+
+    def attach(self, transport: Transport) -> None:
+        """Sends go through this connection from now on: a worker lends its own to its handlers."""
+        self._transport = transport
+
+    async def close(self) -> None:
+        if self._transport is not None:
+            await self._transport.close()
+            self._transport = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _add(self, handler: Handler) -> Handler:
+        if handler.queue in self.handlers:
+            other = self.handlers[handler.queue].name
+            raise ConfigurationError(
+                f"queue {handler.queue!r} has a handler already: {other}",
+                remedy="one handler per queue; let it call the others",
+            )
+        self.handlers[handler.queue] = handler
+        return handler

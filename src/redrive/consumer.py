@@ -1,0 +1,219 @@
+"""Runs the handler of one queue, and settles every delivery in an order that survives a kill at any point.
+
+The life of a delivery:
+1. It is received. If it was delivered before and never settled, its process may have died of it: it is counted
+   in the journal first and runs alone among its like; after three deaths it is quarantined without running.
+2. The handler runs. Success: a redriven message's letter is confirmed, then the delivery is acknowledged.
+3. Failure: the policy decides. Retry: durable in the retry queue, and gone from here, in one step of the
+   transport. Dead letter: the sink chain makes it durable, then the delivery is acknowledged. Drop: acknowledged.
+4. No sink took it: it is not acknowledged, consumption pauses, readiness is false, and the sinks are tried again.
+5. Many transient failures of one type in a row: the breaker pauses consumption and probes one at a time.
+6. Stopping: what was fetched and not begun is given back, what runs may finish within the grace, the rest is
+   cancelled and given back. Nothing unfinished is ever acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+import msgspec
+import structlog
+
+from redrive import faults
+from redrive.breaker import Breaker, BreakerState
+from redrive.errors import CorruptFile, LeaseLost, RedriveError, Unreachable
+from redrive.failure import FailureKind
+
+if TYPE_CHECKING:
+    from redrive.attempt import Attempts
+    from redrive.clock import Clock
+    from redrive.failure import Failure
+    from redrive.settling import Settling
+    from redrive.suspects import Suspects
+    from redrive.transports import Delivery, Transport
+
+log = structlog.get_logger("redrive.consumer")
+
+_RECONNECT_FIRST, _RECONNECT_LAST = 0.2, 5.0
+_AGAIN = 1.0
+
+
+class _Phase(Enum):
+    FLOW = auto()
+    WAIT = auto()
+    PROBE = auto()
+
+
+class ConsumerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    concurrency: int = 10
+    grace: float = 30.0
+    breaker_failures: int = 20
+    breaker_pause: float = 30.0
+    breaker_dead_letters: bool = False
+    """S0's other choice: while the breaker is open, dead-letter instead of waiting."""
+
+
+class Consumer:
+    def __init__(
+        self,
+        queue: str,
+        *,
+        transport: Transport,
+        attempts: Attempts,
+        settling: Settling,
+        suspects: Suspects,
+        options: ConsumerOptions,
+        clock: Clock,
+    ) -> None:
+        self.queue = queue
+        self.breaker = Breaker(failures=options.breaker_failures, pause=options.breaker_pause)
+        self._transport = transport
+        self._attempts = attempts
+        self._settling = settling
+        self._suspects = suspects
+        self._options = options
+        self._clock = clock
+        self._running: set[asyncio.Task[None]] = set()
+        self._slots = asyncio.Semaphore(options.concurrency)
+        self._taking: asyncio.Task[None] | None = None
+        self._connected = True
+
+    @property
+    def ready(self) -> bool:
+        """Whether it consumes: the broker is there, a sink takes letters, the breaker is closed."""
+        return self._connected and self._settling.durable and self.breaker.state is BreakerState.CLOSED
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._running)
+
+    async def run(self) -> None:
+        """Consumes until `stop`. A broker that goes away is waited for; everything else is an error."""
+        self._taking = asyncio.create_task(self._take())
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._taking
+
+    def stop(self) -> None:
+        """Takes no more; `finish` waits for what runs."""
+        if self._taking is not None:
+            self._taking.cancel()
+
+    async def finish(self, grace: float) -> None:
+        """Lets running handlers end within the grace, then cancels them; cancelled deliveries are given back."""
+        self.stop()
+        if self._running and grace > 0:
+            await asyncio.wait(self._running, timeout=grace)
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
+
+    async def _take(self) -> None:
+        wait = _RECONNECT_FIRST
+        while True:
+            try:
+                await self._until_open()
+                await self._consume()
+                wait = _RECONNECT_FIRST
+            except CorruptFile:
+                raise  # waiting does not mend a damaged file
+            except Unreachable as error:
+                self._connected = False
+                log.warning("broker away", queue=self.queue, error=str(error), again_in=wait)
+                await self._clock.sleep(wait)
+                wait = min(wait * 2, _RECONNECT_LAST)
+
+    def _phase(self) -> _Phase:
+        if self.breaker.state is BreakerState.CLOSED:
+            return _Phase.FLOW
+        if self.breaker.remaining(self._clock.monotonic()):
+            return _Phase.FLOW if self._options.breaker_dead_letters else _Phase.WAIT
+        return _Phase.PROBE
+
+    async def _until_open(self) -> None:
+        """Waits until a message may be taken: a sink takes letters, the breaker is closed or wants a probe."""
+        while True:
+            if not self._settling.durable:
+                await self._settling.until_durable()
+            elif self.breaker.state is BreakerState.PROBING and self._running:
+                await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            elif self._phase() is _Phase.WAIT:
+                remaining = self.breaker.remaining(self._clock.monotonic())
+                await self._clock.sleep(min(remaining, _RECONNECT_LAST))
+            else:
+                return
+
+    async def _consume(self) -> None:
+        """Takes deliveries until something asks for a pause; what was fetched and not begun is given back."""
+        phase = self._phase()
+        prefetch = 1 if phase is _Phase.PROBE else self._options.concurrency
+        async with contextlib.aclosing(self._transport.receive(self.queue, prefetch=prefetch)) as deliveries:
+            while self._settling.durable and self._phase() is phase:
+                await self._slots.acquire()
+                try:
+                    delivery = await anext(deliveries)
+                except BaseException:
+                    self._slots.release()
+                    raise
+                self._connected = True
+                if phase is _Phase.PROBE:
+                    self.breaker.probe()
+                self._start(delivery)
+                if phase is _Phase.PROBE:
+                    return
+
+    def _start(self, delivery: Delivery) -> None:
+        task = asyncio.create_task(self._process(delivery))
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._slots.release()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a delivery could not be settled", queue=self.queue, exc_info=error)
+
+    async def _process(self, delivery: Delivery) -> None:
+        faults.point("worker.received")
+        try:
+            if delivery.redelivered:
+                await self._suspects.run(delivery, self._handle)
+            else:
+                await self._handle(delivery)
+        except asyncio.CancelledError:
+            await self._give_back(delivery)
+            raise
+        except LeaseLost:
+            log.warning("lease lost, another delivery goes on", queue=self.queue, message_id=delivery.message.id)
+        except Exception as error:
+            # Ours failed, not the handler: not settled, so not lost. A pause, so that it is no hot loop.
+            log.exception("not settled, will come again", queue=self.queue, error=type(error).__name__)
+            await self._clock.sleep(_AGAIN)
+            await self._give_back(delivery)
+
+    async def _handle(self, delivery: Delivery) -> None:
+        if self._options.breaker_dead_letters and self.breaker.state is BreakerState.OPEN:
+            await self._settling.breaker_open(delivery, self._attempts)
+            return
+        failed = await self._attempts.run(delivery)
+        if failed is None:
+            self.breaker.succeeded()
+            await self._settling.succeeded(delivery)
+            return
+        self._count(failed.failures[-1], delivery)
+        await self._settling.failed(delivery, failed)
+
+    def _count(self, failure: Failure, delivery: Delivery) -> None:
+        if failure.kind is not FailureKind.TRANSIENT:
+            return
+        if self.breaker.failed(failure.type, delivery.identity, self._clock.monotonic()):
+            log.error("breaker opened, consumption pauses", queue=self.queue, type=failure.type)
+
+    async def _give_back(self, delivery: Delivery) -> None:
+        try:
+            await self._transport.release(delivery)
+        except RedriveError:
+            log.warning("not given back, its lease will run out", queue=self.queue)

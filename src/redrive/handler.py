@@ -1,0 +1,128 @@
+"""A handler and everything said about it when it was registered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from redrive.binding import bind, payload_type
+from redrive.errors import ConfigurationError, Permanent
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from redrive.classification import Kinds
+    from redrive.dead_letter import DeadLetter
+    from redrive.inbox import Inbox
+    from redrive.message import Message
+    from redrive.policy import Retry
+    from redrive.transports import Delivery
+
+DeadLetterHook = Callable[["DeadLetter"], object]
+CallNext = Callable[[], Awaitable[None]]
+Middleware = Callable[["Delivery", CallNext], Awaitable[None]]
+H = TypeVar("H", bound=DeadLetterHook)
+
+
+class NoHandler(Permanent):
+    """A message of a queue that nothing handles."""
+
+
+class Handler:
+    """Made by `App.handler` and `App.register`. Calling it calls the function behind it, for tests."""
+
+    def __init__(
+        self,
+        queue: str,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        retry: Retry | None = None,
+        kinds: Kinds | None = None,
+        timeout: float | None = None,
+        concurrency: int | None = None,
+        inbox: Inbox | None = None,
+        hook: DeadLetterHook | None = None,
+    ) -> None:
+        self.queue = queue
+        self.name = name or name_of(function)
+        self.function = function
+        self.retry = retry
+        self.kinds = kinds
+        self.timeout = timeout
+        self.concurrency = concurrency
+        self.inbox = inbox
+        self.hook = hook
+        self.payload_type = payload_type(function)
+        self.is_async = is_async(function)
+        self._bind = bind(function, transaction=None if inbox is None else inbox.provides)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def on_dead_letter(self, hook: H) -> H:
+        """Decorator for S3's hook: called with the letter once it is durable. Best effort, at most once."""
+        self.hook = hook
+        return hook
+
+    async def run(self, message: Message, executor: ThreadPoolExecutor) -> None:
+        """One attempt. With an inbox, the effect happens once per message id, however often this is called."""
+        if self.inbox is None:
+            await self._invoke(self._bind(message, None), executor)
+            return
+        async with self.inbox.once(message.id, self.name) as transaction:
+            if transaction is not None:
+                await self._invoke(self._bind(message, transaction), executor)
+
+    async def _invoke(self, arguments: tuple[Any, ...], executor: ThreadPoolExecutor) -> None:
+        if self.is_async:
+            await self.function(*arguments)
+        else:
+            await in_thread(executor, self.function, *arguments)
+
+
+async def in_thread(executor: ThreadPoolExecutor, function: Callable[..., Any], *arguments: Any) -> Any:
+    """A plain function in a thread, with the caller's context variables."""
+    call = functools.partial(contextvars.copy_context().run, function, *arguments)
+    return await asyncio.get_running_loop().run_in_executor(executor, call)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004  the method itself is wanted, not the answer
+    )
+
+
+def from_class(queue: str, handler: Any) -> tuple[Callable[..., Any], DeadLetterHook | None, int | None, str]:
+    """S3's class handlers: `process`, and if they are there `on_dead_letter` and `max_retries`."""
+    try:
+        instance = handler() if inspect.isclass(handler) else handler
+    except TypeError as error:
+        raise ConfigurationError(
+            f"the handler {handler.__qualname__} for {queue!r} cannot be made: {error}",
+            remedy="register an instance instead of the class",
+        ) from None
+    process = getattr(instance, "process", None)
+    if not callable(process):
+        raise ConfigurationError(
+            f"the handler {type(instance).__qualname__} for {queue!r} has no method 'process'",
+            remedy="give it one, or use @app.handler on a function",
+        )
+    hook = getattr(instance, "on_dead_letter", None)
+    retries = getattr(instance, "max_retries", None)
+    return process, hook, retries, type(instance).__qualname__
+
+
+def around(middleware: Sequence[Middleware], delivery: Delivery, call: CallNext) -> CallNext:
+    """The call with the middleware around it, the first registered outermost."""
+    for each in reversed(middleware):
+        call = functools.partial(each, delivery, call)
+    return call

@@ -1,0 +1,69 @@
+"""Weighs what code and settings say about a queue. Nearer wins: the handler, the queue's settings, the app, the
+general settings.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from redrive.consumer import ConsumerOptions
+from redrive.policy import FailurePolicy, Retry
+from redrive.schedule import Schedule, explicit, exponential, fixed, linear
+from redrive.worker import QueuePlan
+
+if TYPE_CHECKING:
+    from redrive.app import App
+    from redrive.handler import Handler
+    from redrive.settings import RetrySettings, Settings
+
+
+def plan(app: App, queue: str, settings: Settings) -> QueuePlan:
+    handler = app.handlers.get(queue)
+    own = settings.for_queue(queue)
+    timeout = own.handler_timeout if handler is None or handler.timeout is None else handler.timeout
+    concurrency = own.concurrency if handler is None or handler.concurrency is None else handler.concurrency
+    return QueuePlan(
+        policy=_policy(app, handler, queue, settings),
+        options=ConsumerOptions(
+            concurrency=concurrency,
+            grace=settings.worker.grace,
+            breaker_failures=own.breaker_failures,
+            breaker_pause=own.breaker_pause,
+            breaker_dead_letters=own.breaker_mode == "dead_letter",
+        ),
+        timeout=timeout or None,
+        queue_first=own.dead_letters.sink == "queue",
+        expire_after=own.dead_letters.expire_after,
+        notify_critical=own.dead_letters.notify_critical,
+    )
+
+
+def _policy(app: App, handler: Handler | None, queue: str, settings: Settings) -> FailurePolicy:
+    kinds = [each for each in (handler.kinds if handler else None, app.kinds) if each]
+    return FailurePolicy(_retry(app, handler, queue, settings), kinds=kinds, random=random.random)
+
+
+def _retry(app: App, handler: Handler | None, queue: str, settings: Settings) -> Retry:
+    if handler is not None and handler.retry is not None:
+        return handler.retry
+    own = settings.for_queue(queue).retry
+    if own == settings.retry and app.retry is not None:
+        return app.retry
+    return Retry(
+        own.attempts,
+        _schedule(own),
+        immediate=own.immediate,
+        immediate_delay=own.immediate_delay,
+        budget=own.budget,
+    )
+
+
+def _schedule(retry: RetrySettings) -> Schedule:
+    if retry.delays is not None:
+        return explicit(retry.delays, jitter=retry.jitter)
+    if retry.schedule == "fixed":
+        return fixed(retry.initial_delay, jitter=retry.jitter)
+    if retry.schedule == "linear":
+        return linear(retry.initial_delay, at_most=retry.max_delay, jitter=retry.jitter)
+    return exponential(retry.initial_delay, factor=retry.factor, at_most=retry.max_delay, jitter=retry.jitter)

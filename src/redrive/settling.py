@@ -1,0 +1,281 @@
+"""What becomes of a delivery once it is known how its handler ended: the order of writes, in one place.
+
+Record before you remove: nothing is acknowledged before what replaces it is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from redrive import control, faults
+from redrive.dead_letter import Actor, DeadLetter, Entry, Recorded, Status
+from redrive.errors import NotDurable, Permanent, RedriveError, Transient
+from redrive.failure import Failure, FailureKind, Host, capture, decode_trail, encode_trail
+from redrive.fingerprint import fingerprint
+from redrive.handler import in_thread, is_async
+from redrive.policy import Drop, RetryAfter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import ThreadPoolExecutor
+    from datetime import datetime
+
+    from redrive.attempt import Attempts, Failed
+    from redrive.clock import Clock
+    from redrive.handler import DeadLetterHook, Handler
+    from redrive.sinks import Kept, SinkChain
+    from redrive.stores import DeadLetterStore
+    from redrive.transports import Delivery, Transport
+
+log = structlog.get_logger("redrive.consumer")
+
+TRAIL_BUDGET = 64 * 1024
+HOOK_TIMEOUT = 30.0
+_SINK_FIRST, _SINK_LAST = 0.5, 5.0
+
+
+class DiedOfIt(Permanent):
+    """The process died while handling this message, several times."""
+
+
+class BreakerOpen(Transient):
+    """The breaker was open and its mode is to dead-letter."""
+
+
+class Settling:
+    """For the one handler of one queue. `on_critical` is told of every critical letter."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        transport: Transport,
+        store: DeadLetterStore,
+        sinks: SinkChain,
+        executor: ThreadPoolExecutor,
+        clock: Clock,
+        host: Host,
+        on_critical: Callable[[DeadLetter], object] | None = None,
+        notify_critical: bool = True,
+    ) -> None:
+        self._handler = handler
+        self._transport = transport
+        self._store = store
+        self._sinks = sinks
+        self._executor = executor
+        self._clock = clock
+        self._host = host
+        self._on_critical = on_critical
+        self._notify_critical = notify_critical
+        self._durable = asyncio.Event()
+        self._durable.set()
+        self._waiting = 0
+
+    @property
+    def durable(self) -> bool:
+        """False while a letter waits because no sink takes it."""
+        return self._durable.is_set()
+
+    async def until_durable(self) -> None:
+        await self._durable.wait()
+
+    async def succeeded(self, delivery: Delivery) -> None:
+        if control.carries_ticket(delivery.message.headers):
+            await self._confirm(delivery)
+        await self._ack(delivery)
+
+    async def failed(self, delivery: Delivery, failed: Failed) -> None:
+        decision = failed.decision
+        if isinstance(decision, RetryAfter):
+            await self._retry(delivery, failed, decision.delay)
+        elif isinstance(decision, Drop):
+            log.info("message dropped by its handler", queue=delivery.queue, message_id=delivery.message.id)
+            await self._ack(delivery)
+        else:
+            await self._dead_letter(delivery, failed.failures, failed.first_attempt_at)
+
+    async def deadly(self, delivery: Delivery, deaths: int) -> None:
+        """A message whose process died each time goes to quarantine without running again."""
+        error = DiedOfIt(f"the process died {deaths} times while it handled this message")
+        await self._without_running(delivery, error, quarantine=f"{deaths} process deaths")
+
+    async def breaker_open(self, delivery: Delivery, attempts: Attempts) -> None:
+        error = BreakerOpen("the breaker of this queue is open")
+        await self._without_running(delivery, error, kind=attempts.policy.classify(error))
+
+    async def _without_running(
+        self,
+        delivery: Delivery,
+        error: Exception,
+        *,
+        kind: FailureKind = FailureKind.CRITICAL,
+        quarantine: str | None = None,
+    ) -> None:
+        now = self._clock.now()
+        failure = capture(
+            error, attempt=delivery.attempt, at=now, kind=kind, handler=self._handler.name, host=self._host
+        )
+        failures = (*decode_trail(delivery.trail), failure)
+        await self._dead_letter(delivery, failures, delivery.first_attempt_at or now, quarantine=quarantine)
+
+    async def _confirm(self, delivery: Delivery) -> None:
+        """T10. If the store is away the letter stays REDRIVEN, which is true: nobody has confirmed it."""
+        faults.point("worker.before_confirm")
+        try:
+            key = await self._store.signing_key()
+            ticket = control.read_ticket(delivery.message.headers, delivery.queue, key)
+            if ticket is not None:
+                await self._store.confirm(ticket, by=Actor("consumer", f"{self._handler.name} succeeded"))
+        except RedriveError as error:
+            log.warning("redrive not confirmed", message_id=delivery.message.id, error=str(error))
+        faults.point("worker.after_confirm")
+
+    async def _retry(self, delivery: Delivery, failed: Failed, delay: float) -> None:
+        last = failed.failures[-1]
+        message = delivery.message.with_incremented_retry().with_error(last.text, last.type, last.trace)
+        faults.point("worker.before_retry")
+        await self._transport.retry(
+            delivery, message, delay=delay, trail=encode_trail(failed.failures, TRAIL_BUDGET)
+        )
+        faults.point("worker.after_retry")
+        log.info(
+            "retry scheduled",
+            queue=delivery.queue,
+            message_id=message.id,
+            attempt=last.attempt,
+            delay=round(delay, 3),
+            type=last.type,
+        )
+
+    async def _dead_letter(
+        self,
+        delivery: Delivery,
+        failures: tuple[Failure, ...],
+        first_attempt_at: datetime,
+        *,
+        quarantine: str | None = None,
+    ) -> None:
+        entry = await self._entry(delivery, failures, first_attempt_at, quarantine)
+        faults.point("worker.before_record")
+        kept = await self._keep(entry)
+        faults.point("worker.after_record")
+        await self._ack(delivery)
+        self._tell(entry, kept)
+        await self._call_hooks(entry, kept)
+
+    async def _entry(
+        self,
+        delivery: Delivery,
+        failures: tuple[Failure, ...],
+        first_attempt_at: datetime,
+        quarantine: str | None,
+    ) -> Entry:
+        headers = delivery.message.headers
+        ticket = None
+        if control.carries_ticket(headers):
+            ticket = control.read_ticket(headers, delivery.queue, await self._store.signing_key())
+        message = delivery.message.with_headers(control.strip(headers)) if ticket else delivery.message
+        return Entry(
+            identity=f"{delivery.identity}/{self._handler.name}",
+            message=message,
+            queue=delivery.queue,
+            handler=self._handler.name,
+            failures=failures,
+            fingerprint=fingerprint(failures[-1], queue=delivery.queue),
+            at=self._clock.now(),
+            first_attempt_at=first_attempt_at,
+            ticket=ticket,
+            quarantine=quarantine,
+        )
+
+    async def _keep(self, entry: Entry) -> Kept:
+        """Tries the sinks until one takes the letter. Meanwhile nothing is acknowledged and nothing new taken."""
+        wait = _SINK_FIRST
+        self._waiting += 1
+        try:
+            while True:
+                try:
+                    return await self._sinks.keep(entry)
+                except NotDurable as error:
+                    self._durable.clear()
+                    log.critical(
+                        "no sink takes dead letters, consumption pauses", queue=entry.queue, error=str(error)
+                    )
+                    await self._clock.sleep(wait)
+                    wait = min(wait * 2, _SINK_LAST)
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._durable.set()
+
+    async def _ack(self, delivery: Delivery) -> None:
+        faults.point("worker.before_ack")
+        await self._transport.ack(delivery)
+        faults.point("worker.after_ack")
+
+    def _tell(self, entry: Entry, kept: Kept) -> None:
+        """S2's line. The reason is the group's title: the exception's own text may repeat the payload."""
+        last = entry.failures[-1]
+        (log.critical if self._needs_a_person(entry) else log.warning)(
+            "message sent to dead letter queue",
+            message_id=entry.message.id,
+            type=self._handler.payload_type,
+            queue=entry.queue,
+            attempts=last.attempt,
+            reason=entry.fingerprint.title,
+            kind=str(last.kind),
+            letter_id=kept.letter_id,
+            sink=kept.sink,
+        )
+
+    def _needs_a_person(self, entry: Entry) -> bool:
+        return self._notify_critical and entry.failures[-1].kind is FailureKind.CRITICAL
+
+    async def _call_hooks(self, entry: Entry, kept: Kept) -> None:
+        if kept.recorded is Recorded.AGAIN:
+            return
+        letter = as_letter(entry, kept.letter_id)
+        if self._handler.hook is not None:
+            await self._call_hook(self._handler.hook, letter)
+        if self._on_critical is not None and self._needs_a_person(entry):
+            await self._call_hook(self._on_critical, letter)
+
+    async def _call_hook(self, hook: DeadLetterHook, letter: DeadLetter) -> None:
+        try:
+            async with asyncio.timeout(HOOK_TIMEOUT):
+                if is_async(hook):
+                    await hook(letter)  # type: ignore[misc]  # is_async has looked
+                else:
+                    await in_thread(self._executor, hook, letter)
+        except Exception as error:
+            log.exception("a dead-letter hook failed", queue=letter.queue, type=type(error).__name__)
+
+
+def as_letter(entry: Entry, letter_id: str | None) -> DeadLetter:
+    """The letter as a hook sees it, before anybody has read it back from the store."""
+    last = entry.failures[-1]
+    return DeadLetter(
+        id=letter_id or "",
+        status=Status.QUARANTINED if entry.quarantine else Status.PENDING,
+        how=entry.quarantine,
+        message=entry.message,
+        queue=entry.queue,
+        handler=entry.handler,
+        kind=str(last.kind),
+        type=last.type,
+        text=last.text,
+        group_id=entry.fingerprint.id,
+        identity=entry.identity,
+        generation=entry.ticket.generation + 1 if entry.ticket else 1,
+        revision=0,
+        deliveries=1,
+        attempts=last.attempt,
+        created_at=entry.at,
+        first_attempt_at=entry.first_attempt_at,
+        last_attempt_at=last.at,
+        changed_at=entry.at,
+        failures=entry.failures,
+    )

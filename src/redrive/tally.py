@@ -1,0 +1,45 @@
+"""Counts handlers' attempts in memory and hands them to the store now and then: S2's failure rates.
+
+The success path touches no store, so what is counted since the last flush is lost by a kill; letters are not
+counted here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from redrive.stores import DeadLetterStore, HandlerTally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from redrive.failure import Failure
+
+
+class Tally:
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+
+    def observer(self, handler: str, queue: str) -> Callable[[Failure | None], None]:
+        """To be called after each attempt, with its failure or None."""
+        key = (handler, queue)
+
+        def observe(failure: Failure | None) -> None:
+            self._counts[key][failure is not None] += 1
+
+        return observe
+
+    async def flush(self, store: DeadLetterStore) -> None:
+        """Hands over what was counted; if the store is away, keeps it for the next time."""
+        if not self._counts:
+            return
+        counts, self._counts = self._counts, defaultdict(lambda: [0, 0])
+        tallies = [HandlerTally(handler, queue, *count) for (handler, queue), count in counts.items()]
+        try:
+            await store.tally(tallies)
+        except BaseException:
+            for key, (succeeded, failed) in counts.items():
+                self._counts[key][0] += succeeded
+                self._counts[key][1] += failed
+            raise

@@ -1,0 +1,1 @@
+"""What Redrive tells about itself. Payloads are in none of it."""

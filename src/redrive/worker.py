@@ -1,0 +1,232 @@
+"""One process that works for an App: a consumer per queue, and the upkeep beside them.
+
+Start: consumers, then the upkeep (spool into the store, attempt counts, opt-in expiry). Stop, by SIGTERM, Ctrl-C
+or `stop`: nothing more is taken, running handlers may finish within the grace, the counts are handed over,
+everything is closed. A second signal does not wait for the handlers: their messages are given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import structlog
+
+from redrive.attempt import Attempts
+from redrive.clock import Clock, SystemClock
+from redrive.consumer import Consumer, ConsumerOptions
+from redrive.errors import RedriveError
+from redrive.handler import Handler, NoHandler
+from redrive.policy import FailurePolicy
+from redrive.settling import Settling
+from redrive.sinks import QueueSink, Sink, SinkChain, SpoolSink, StoreSink
+from redrive.suspects import Suspects
+from redrive.tally import Tally
+from redrive.upkeep.expiry import expire
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+
+    from redrive.app import App
+    from redrive.failure import Host
+    from redrive.message import Message
+    from redrive.stores import DeadLetterStore
+    from redrive.transports import Transport
+    from redrive.upkeep.journal import Journal
+    from redrive.upkeep.spool import Spool
+
+log = structlog.get_logger("redrive.worker")
+
+_DRAIN_EVERY, _SPOOL_EVERY, _TALLY_EVERY, _EXPIRY_EVERY = 0.05, 2.0, 5.0, 60.0
+
+
+class QueuePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything settings, app and handler say about one queue, already weighed against each other."""
+
+    policy: FailurePolicy
+    options: ConsumerOptions = ConsumerOptions()
+    timeout: float | None = None
+    queue_first: bool = False
+    """Dead letters go to the broker's dead-letter queue first, not to the store."""
+    expire_after: float | None = None
+    notify_critical: bool = True
+    """Critical letters are logged as such, and the app's `on_critical` is called."""
+
+
+class Worker:
+    def __init__(
+        self,
+        app: App,
+        plans: Mapping[str, QueuePlan],
+        *,
+        transport: Transport,
+        store: DeadLetterStore,
+        spool: Spool,
+        journal: Journal,
+        host: Host,
+        random: Callable[[], float],
+        clock: Clock | None = None,
+    ) -> None:
+        self._app = app
+        self._plans = plans
+        self._transport = transport
+        self._store = store
+        self._spool = spool
+        self._journal = journal
+        self._host = host
+        self._clock = clock or SystemClock()
+        self._store_sink = StoreSink(store, clock=self._clock, random=random)
+        self._tally = Tally()
+        self._executor = ThreadPoolExecutor(
+            max_workers=sum(plan.options.concurrency for plan in plans.values()) or 1,
+            thread_name_prefix="redrive-handler",
+        )
+        self._stopping = asyncio.Event()
+        self._forced = asyncio.Event()
+        self.consumers = [self._consumer(queue, plan) for queue, plan in plans.items()]
+
+    @property
+    def ready(self) -> bool:
+        return all(consumer.ready for consumer in self.consumers)
+
+    async def run(self, *, drain: bool = False) -> None:
+        """Works until it is stopped, or with `drain` until its queues and their retries are empty."""
+        jobs = [asyncio.create_task(consumer.run()) for consumer in self.consumers]
+        jobs += [asyncio.create_task(job) for job in self._upkeep()]
+        if drain:
+            jobs.append(asyncio.create_task(self._stop_when_empty()))
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((stopping, *jobs), return_when=asyncio.FIRST_COMPLETED)
+            await self._finish()
+        finally:
+            for job in (stopping, *jobs):
+                job.cancel()
+            ended = await asyncio.gather(stopping, *jobs, return_exceptions=True)
+            await self._leave()
+        for result in ended:
+            if isinstance(result, Exception):
+                raise result
+
+    def stop(self) -> None:
+        """The first call stops gracefully, the second does not wait for running handlers."""
+        if self._stopping.is_set():
+            self._forced.set()
+        self._stopping.set()
+
+    def listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+
+    async def _finish(self) -> None:
+        log.info("stopping", running=sum(consumer.busy for consumer in self.consumers))
+        grace = max((plan.options.grace for plan in self._plans.values()), default=0.0)
+        for consumer in self.consumers:
+            consumer.stop()
+        forced = asyncio.create_task(self._forced.wait())
+        gentle = asyncio.gather(*(consumer.finish(grace) for consumer in self.consumers))
+        await asyncio.wait((forced, gentle), return_when=asyncio.FIRST_COMPLETED)
+        if not gentle.done():
+            log.warning("not waiting for running handlers; their messages are given back")
+            await asyncio.gather(*(consumer.finish(0) for consumer in self.consumers))
+            await gentle
+        forced.cancel()
+
+    async def _leave(self) -> None:
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        await self._quietly("attempt counts", self._tally.flush(self._store))
+
+    def _upkeep(self) -> list[Coroutine[Any, Any, None]]:
+        jobs = [
+            self._every(_TALLY_EVERY, "attempt counts", lambda: self._tally.flush(self._store)),
+            self._every(_SPOOL_EVERY, "spool", self._drain_spool),
+        ]
+        for queue, plan in self._plans.items():
+            if plan.expire_after is not None:
+                job = functools.partial(self._expire, queue, plan.expire_after)
+                jobs.append(self._every(_EXPIRY_EVERY, "expiry", job))
+        return jobs
+
+    async def _every(self, seconds: float, what: str, job: Callable[[], Awaitable[object]]) -> None:
+        while True:
+            await self._quietly(what, job())
+            await self._clock.sleep(seconds)
+
+    async def _quietly(self, what: str, job: Awaitable[object]) -> None:
+        try:
+            await job
+        except (RedriveError, OSError) as error:
+            log.warning("upkeep failed, will be tried again", what=what, error=str(error))
+
+    async def _drain_spool(self) -> None:
+        """What was spooled while the store was away goes into it, each letter once by its identity."""
+        if not self._spool.pending().segments:
+            return
+        report = await self._spool.replay(self._store_sink.keep)
+        if report.replayed or report.corrupt:
+            log.warning("spool replayed", letters=report.replayed, corrupt=report.corrupt)
+
+    async def _expire(self, queue: str, older_than: float) -> None:
+        count = await expire(self._store, queue, older_than=older_than, now=self._clock.now())
+        if count:
+            log.warning("dead letters expired", queue=queue, letters=count)
+
+    async def _stop_when_empty(self) -> None:
+        names = self._transport.names
+        watched = {name for queue in self._plans for name in (queue, names.retry_of(queue))}
+        while True:
+            depths = await self._transport.depths()
+            busy = any(consumer.busy for consumer in self.consumers)
+            if not busy and not any(depth.total for name, depth in depths.items() if name in watched):
+                return
+            await self._clock.sleep(_DRAIN_EVERY)
+
+    def _consumer(self, queue: str, plan: QueuePlan) -> Consumer:
+        handler = self._app.handlers.get(queue) or _nobody(queue)
+        settling = Settling(
+            handler,
+            transport=self._transport,
+            store=self._store,
+            sinks=SinkChain(self._sinks(plan)),
+            executor=self._executor,
+            clock=self._clock,
+            host=self._host,
+            on_critical=self._app.critical_hook,
+            notify_critical=plan.notify_critical,
+        )
+        attempts = Attempts(
+            handler,
+            plan.policy,
+            middleware=tuple(self._app.middlewares),
+            executor=self._executor,
+            timeout=plan.timeout,
+            clock=self._clock,
+            host=self._host,
+            observe=self._tally.observer(handler.name, queue),
+        )
+        return Consumer(
+            queue,
+            transport=self._transport,
+            attempts=attempts,
+            settling=settling,
+            suspects=Suspects(self._journal, settling),
+            options=plan.options,
+            clock=self._clock,
+        )
+
+    def _sinks(self, plan: QueuePlan) -> list[Sink]:
+        store, queue, spool = self._store_sink, QueueSink(self._transport), SpoolSink(self._spool)
+        return [queue, store, spool] if plan.queue_first else [store, spool, queue]
+
+
+def _nobody(queue: str) -> Handler:
+    def refuse(message: Message) -> None:  # noqa: ARG001  its place in the signature is what binding reads
+        raise NoHandler(f"no handler for queue {queue!r}")
+
+    refuse.__annotations__ = {}
+    return Handler(queue, refuse, name="(none)")
