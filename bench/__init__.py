@@ -1,1 +1,1 @@
-"""What is measured, against whom. `python -m bench` lists, `python -m bench NAME` runs, `… tables` writes README.md."""
+"""What is measured, against whom. `make bench` lists, `make bench NAME=…` runs one."""

@@ -76,9 +76,7 @@ class Benchmark:
         return path
 
     def _median(self, case: str, system: str) -> float:
-        return next(
-            float(row["median"]) for row in self.rows if row["case"] == case and row["system"] == system
-        )
+        return next(float(row["median"]) for row in self.rows if row["case"] == case and row["system"] == system)
 
 
 def table(result: Mapping[str, Any]) -> str:

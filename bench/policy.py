@@ -47,7 +47,7 @@ async def by_hand(message: Message) -> None:
     for _ in range(5):
         try:
             await handle(message)
-        except Exception:  # noqa: BLE001, S112, PERF203  the loop everybody writes first
+        except Exception:  # noqa: BLE001, S112  the loop everybody writes first
             continue
         else:
             return

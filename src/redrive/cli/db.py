@@ -1,0 +1,43 @@
+"""`redrive db upgrade` and `redrive db check`."""
+
+from __future__ import annotations
+
+import typer
+
+from redrive.cli.changing import DryRunOption
+from redrive.cli.invocation import settings_of
+from redrive.cli.outcome import ExitCode, complain
+
+app = typer.Typer(help="Upgrade the store's tables, or check them.", no_args_is_help=True)
+
+_RESTORE = "stop the workers and restore the file from a backup, or move it away to begin with an empty one"
+
+
+@app.command("upgrade")
+def upgrade(ctx: typer.Context, dry_run: DryRunOption = False) -> None:
+    """Make the store's tables, or bring them up to date. Safe to repeat; workers may go on meanwhile."""
+    from redrive.wiring import check_store, upgrade_store  # noqa: PLC0415  Alembic is slow to import, --help is not
+
+    settings = settings_of(ctx)
+    if dry_run:
+        found = check_store(settings)
+        typer.echo(f"{settings.store.url} is at {found.current or 'nothing'}, would be at {found.head}")
+    else:
+        typer.echo(f"{settings.store.url} is at {upgrade_store(settings)}")
+
+
+@app.command("check")
+def check(ctx: typer.Context) -> int:
+    """Say whether the store is whole, its tables are the right ones, and what they hold adds up."""
+    from redrive.wiring import check_store  # noqa: PLC0415  as above
+
+    settings = settings_of(ctx)
+    found = check_store(settings)
+    for line in found.damage:
+        complain(f"{settings.store.url} is damaged: {line}", _RESTORE)
+    for line in found.problems:
+        complain(f"{settings.store.url}: {line}")
+    if found.healthy:
+        typer.echo(f"ok: {settings.store.url} is at {found.current}")
+        return ExitCode.OK
+    return ExitCode.UNREACHABLE if found.damage else ExitCode.FAILED

@@ -1,0 +1,154 @@
+"""The command `redrive`.
+
+The table of commands is literal: the top-level help is printed from it, and a command's module is imported
+when that command runs. Each module has `app = typer.Typer()` with its commands; a family (`db upgrade`) is
+the whole app of its module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.main import get_command, get_group
+
+from redrive import __version__
+from redrive.cli.invocation import Invocation
+from redrive.cli.outcome import ExitCode, report
+
+
+class Listed(NamedTuple):
+    module: str
+    help: str
+    panel: str
+    family: bool = False
+
+
+_RUN, _LOOK, _DECIDE, _SET_UP = "Run", "Look", "Decide", "Set up"
+
+COMMANDS: dict[str, Listed] = {
+    "demo": Listed("redrive.cli.demo", "See a small shop fail, retry, set apart and put back.", _RUN),
+    "work": Listed("redrive.cli.work", "Run the handlers of MODULE:APP on their queues.", _RUN),
+    "send": Listed("redrive.cli.send", "Send a message to a queue.", _RUN),
+    "reprocess": Listed("redrive.cli.reprocess", "Put everything in a dead-letter queue back.", _RUN),
+    "list": Listed("redrive.cli.letters", "List dead letters, newest first.", _LOOK),
+    "show": Listed("redrive.cli.letters", "Show one letter: payload, headers, every attempt.", _LOOK),
+    "groups": Listed("redrive.cli.groups", "List failures by cause, most pending first.", _LOOK),
+    "stats": Listed("redrive.cli.stats", "Count letters by status, queue, type and handler.", _LOOK),
+    "check": Listed("redrive.cli.stats", "Exit 1 if too many or too old letters wait: for cron.", _LOOK),
+    "export": Listed("redrive.cli.export", "Write letters to a file, bodies included.", _LOOK),
+    "retry": Listed("redrive.cli.changes", "Send letters back to their queue.", _DECIDE),
+    "resolve": Listed("redrive.cli.changes", "Mark letters as solved, with a reason.", _DECIDE),
+    "discard": Listed("redrive.cli.changes", "Set letters aside; they can be restored.", _DECIDE),
+    "restore": Listed("redrive.cli.changes", "Make resolved or discarded letters pending again.", _DECIDE),
+    "quarantine": Listed("redrive.cli.changes", "Keep letters from being sent back.", _DECIDE),
+    "release": Listed("redrive.cli.changes", "End the quarantine of letters.", _DECIDE),
+    "purge": Listed("redrive.cli.changes", "Delete resolved or discarded letters for ever.", _DECIDE),
+    "edit": Listed("redrive.cli.edit", "Correct a letter's payload; the original is kept.", _DECIDE),
+    "init": Listed("redrive.cli.init", "Write redrive.toml and a first handler.", _SET_UP),
+    "config": Listed(
+        "redrive.cli.config", "Check the settings, or show where each comes from.", _SET_UP, family=True
+    ),
+    "db": Listed("redrive.cli.db", "Upgrade the store's tables, or check them.", _SET_UP, family=True),
+}
+
+
+class Standin(TyperCommand):
+    """A command known by its name and its line of help. Made into the real one when it runs."""
+
+    def __init__(self, name: str, listed: Listed) -> None:
+        super().__init__(name=name, help=listed.help, rich_help_panel=listed.panel)
+        self._listed = listed
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:
+        return self._real().make_context(info_name, args, *rest, **extra)
+
+    def _real(self) -> Any:
+        group = get_group(import_module(self._listed.module).app)
+        return group if self._listed.family else group.commands[str(self.name)]
+
+
+class GlobalOption(TyperOption):
+    """Not given, it stays None. Typer would load pydantic to find that out, before any command's help."""
+
+    def process_value(self, ctx: Any, value: Any) -> Any:
+        return None if value is None else super().process_value(ctx, value)
+
+
+class CommandTable(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands.update({name: Standin(name, listed) for name, listed in COMMANDS.items()})
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        options = super().get_params(ctx)
+        for option in options:
+            option.__class__ = GlobalOption  # typer has no other way to say so
+        return options
+
+
+app = typer.Typer(
+    cls=CommandTable,
+    help="Retry what can succeed, set apart what cannot, understand it, put it back.",
+    add_completion=True,
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"redrive {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def start(
+    ctx: typer.Context,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", metavar="FILE", help="The settings file.", show_default=False)
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", "-p", metavar="NAME", help="The profile of that file to use.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log at debug level.")] = False,
+    version: Annotated[  # noqa: ARG001  its callback does the work
+        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    ctx.obj = Invocation(config=config, profile=profile, verbose=verbose)
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+        raise typer.Exit(ExitCode.USAGE)
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code of `redrive ARGUMENTS`. What went wrong has been told on stderr, without a stack trace."""
+    try:
+        result = get_command(app)(args=arguments, prog_name="redrive", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        _forget_stdout()
+        return ExitCode.FAILED
+    except Exception as error:  # noqa: BLE001  the last place where an error can become one clear line
+        return report(error)
+    return result if isinstance(result, int) else ExitCode.OK
+
+
+def main() -> None:
+    sys.exit(run(sys.argv[1:]))
+
+
+def _forget_stdout() -> None:
+    # The reader is gone (`redrive list | head`). Python would complain once more when it flushes at exit.
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,96 @@
+"""The settings as a tree of keys: what may stand where, and how a value is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from redrive.duration import seconds, short
+from redrive.settings import BYTES, SECONDS, QueueSettings, Section, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic.fields import FieldInfo
+
+    from redrive.configuration.file import KeyPath
+
+_SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+
+
+def section_at(key: KeyPath) -> type[Section] | None:
+    """The section of that name, the one of a queue included; None if there is none."""
+    if key[:1] == ("queues",):
+        return None if len(key) == 1 else _below(QueueSettings, key[2:])
+    return _below(Settings, key)
+
+
+def _below(section: type[Section], key: KeyPath) -> type[Section] | None:
+    for part in key:
+        field = section.model_fields.get(part)
+        kind = None if field is None else field.annotation
+        if not (isinstance(kind, type) and issubclass(kind, Section)):
+            return None
+        section = kind
+    return section
+
+
+def keys_in(key: KeyPath) -> list[str]:
+    section = section_at(key)
+    return [] if section is None else list(section.model_fields)
+
+
+def field_at(key: KeyPath) -> FieldInfo | None:
+    """The field of a single value; None for a section or a key that does not exist."""
+    section = section_at(key[:-1])
+    if section is None or key == ("queues",) or section_at(key) is not None:
+        return None
+    return section.model_fields.get(key[-1])
+
+
+def homes_of(name: str) -> list[str]:
+    """The sections that have a key of that name."""
+    return [section for section in Settings.model_fields if name in keys_in((section,))]
+
+
+def leaves(values: Section, above: KeyPath = ()) -> Iterator[tuple[KeyPath, FieldInfo, Any]]:
+    """Every single value with its key, queues last."""
+    for name, field in type(values).model_fields.items():
+        value = getattr(values, name)
+        if isinstance(value, Section):
+            yield from leaves(value, (*above, name))
+        elif isinstance(value, dict):
+            yield from _queue_leaves(value, (*above, name))
+        else:
+            yield (*above, name), field, value
+
+
+def _queue_leaves(queues: Mapping[str, Section], above: KeyPath) -> Iterator[tuple[KeyPath, FieldInfo, Any]]:
+    for name, queue in queues.items():
+        yield from leaves(queue, (*above, name))
+
+
+def text_of(field: FieldInfo, value: Any) -> str:
+    """The value as one would write it; a secret with stars."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ", ".join(text_of(field, item) for item in value)
+    if SECONDS in field.metadata:
+        return _duration_text(value)
+    if BYTES in field.metadata:
+        return _size_text(value)
+    return str(value)
+
+
+def _duration_text(value: float) -> str:
+    text = short(value)
+    return text if seconds(text) == value else f"{value:g}s"
+
+
+def _size_text(value: int) -> str:
+    for unit, size in _SIZES:
+        if value and value % size == 0:
+            return f"{value // size}{unit}"
+    return str(value)

@@ -1,0 +1,71 @@
+"""The shop on a terminal: queues, what just happened, dead letters by cause."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import RenderableType
+
+    from redrive.dead_letter import FailureGroup
+    from redrive.demo.feed import Feed
+    from redrive.transports import QueueDepth
+
+QUEUES = ("orders", "payments", "emails")
+_STYLES = {"retry": "yellow", "dead": "red", "story": "bold cyan", "redrive": "green"}
+
+
+def screen(
+    chapter: str,
+    *,
+    done: Mapping[str, int],
+    depths: Mapping[str, QueueDepth],
+    feed: Feed,
+    groups: Sequence[FailureGroup],
+) -> RenderableType:
+    return Group(
+        Panel(Text(chapter, style="bold"), title="redrive demo", border_style="cyan"),
+        _queues(done, depths, feed),
+        Panel(Group(*(_line(each) for each in feed.lines)), title="what just happened", border_style="dim"),
+        _groups(groups),
+    )
+
+
+def _queues(done: Mapping[str, int], depths: Mapping[str, QueueDepth], feed: Feed) -> Table:
+    table = Table(expand=True, title="queues", title_justify="left")
+    table.add_column("queue")
+    for title in ("handled", "waiting", "waiting for a retry", "retries so far", "dead-lettered"):
+        table.add_column(title, justify="right")
+    for queue in QUEUES:
+        ready, retrying = depths.get(queue), depths.get(f"{queue}_retry")
+        table.add_row(
+            queue,
+            str(done.get(queue, 0)),
+            str(ready.total if ready else 0),
+            str(retrying.total if retrying else 0),
+            str(feed.retries[queue]),
+            Text(str(feed.dead[queue]), style="red" if feed.dead[queue] else ""),
+        )
+    return table
+
+
+def _groups(groups: Sequence[FailureGroup]) -> Table:
+    table = Table(expand=True, title="dead letters by cause", title_justify="left")
+    table.add_column("cause", ratio=1, overflow="ellipsis", no_wrap=True)
+    table.add_column("queue")
+    table.add_column("pending", justify="right")
+    table.add_column("ever", justify="right")
+    for group in groups:
+        table.add_row(Text(group.title), group.queue, str(group.pending), str(group.total))
+    return table
+
+
+def _line(text: str) -> Text:
+    return Text(text, style=_STYLES.get(text.partition(" ")[0], ""), no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,150 @@
+"""Builds the real things from settings: the one place that knows settings, drivers and workers alike."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+from redrive.actions import Actions
+from redrive.clock import SystemClock
+from redrive.configuration import load
+from redrive.errors import ConfigurationError
+from redrive.registry import load_driver
+from redrive.stores import DRIVERS as STORES
+from redrive.stores import open_store
+from redrive.transports import Names, open_transport
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Sequence
+
+    from redrive.app import App
+    from redrive.failure import Host
+    from redrive.secret_url import SecretUrl
+    from redrive.settings import Settings
+    from redrive.stores import DeadLetterStore
+    from redrive.stores.upgrade import Checkup
+    from redrive.transports import Transport
+    from redrive.worker import Worker
+
+
+def load_settings() -> Settings:
+    """From `redrive.toml` and `REDRIVE_*`, as the command line finds them."""
+    return load().settings
+
+
+def transport(settings: Settings) -> Transport:
+    broker = settings.broker
+    names = Names(retry=broker.retry_queue, dead=broker.dead_letter_queue)
+    with _hiding(broker.url):
+        return open_transport(broker.url.reveal(), names=names, lease=broker.lease)
+
+
+def store(settings: Settings) -> DeadLetterStore:
+    with _hiding(settings.store.url):
+        return open_store(settings.store.url.reveal())
+
+
+def upgrade_store(settings: Settings) -> str:
+    """Makes the store's tables or brings them up to date; their version."""
+    from redrive.stores.upgrade import upgrade  # noqa: PLC0415  Alembic is slow to import
+
+    with _hiding(settings.store.url):
+        return upgrade(_of_known_kind(settings.store.url))
+
+
+def check_store(settings: Settings) -> Checkup:
+    """What is wrong with the store, if anything. Changes nothing."""
+    from redrive.stores.upgrade import check  # noqa: PLC0415  as above
+
+    with _hiding(settings.store.url):
+        return check(_of_known_kind(settings.store.url))
+
+
+def _of_known_kind(url: SecretUrl) -> str:
+    load_driver("store", url.reveal(), STORES)
+    return url.reveal()
+
+
+@contextmanager
+def _hiding(url: SecretUrl) -> Iterator[None]:
+    """A driver may quote the URL that it cannot use; nobody else may see its password."""
+    try:
+        yield
+    except ConfigurationError as error:
+        told = str(error).replace(url.reveal(), str(url))
+        if told == str(error):
+            raise
+        raise ConfigurationError(told, remedy=error.remedy) from None
+
+
+@asynccontextmanager
+async def producer(settings: Settings) -> AsyncIterator[Transport]:
+    """The broker alone, for sending: no store is opened or made."""
+    opened = transport(settings)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+@asynccontextmanager
+async def desk(settings: Settings, actor: str) -> AsyncIterator[Actions]:
+    """The desk of the configured store and broker; both are closed behind it."""
+    async with AsyncExitStack() as closing:
+        opened_store = store(settings)
+        closing.push_async_callback(opened_store.close)
+        opened_transport = transport(settings)
+        closing.push_async_callback(opened_transport.close)
+        yield Actions(store=opened_store, transport=opened_transport, clock=SystemClock(), actor=actor)
+
+
+@asynccontextmanager
+async def worker(app: App, settings: Settings, *, queues: Sequence[str] = ()) -> AsyncIterator[Worker]:
+    """A worker for these queues of the app (none named: all), with everything it needs; closed behind it."""
+    from redrive.planning import plan  # noqa: PLC0415  only those who work load what works
+    from redrive.upkeep.journal import Journal  # noqa: PLC0415  as above
+    from redrive.upkeep.spool import Spool  # noqa: PLC0415  as above
+    from redrive.worker import Worker  # noqa: PLC0415  as above
+
+    async with AsyncExitStack() as closing:
+        opened_store = store(settings)
+        closing.push_async_callback(opened_store.close)
+        opened_transport = transport(settings)
+        closing.push_async_callback(opened_transport.close)
+        journal = Journal(settings.journal.path)
+        closing.push_async_callback(journal.close)
+        spool = Spool(settings.spool.folder, max_bytes=settings.spool.max_size)
+        closing.push_async_callback(spool.close)
+        app.attach(opened_transport)
+        yield Worker(
+            app,
+            {queue: plan(app, queue, settings) for queue in queues or app.handlers},
+            transport=opened_transport,
+            store=opened_store,
+            spool=spool,
+            journal=journal,
+            host=_host(app, settings),
+            random=random.random,
+        )
+
+
+async def run_worker(app: App, settings: Settings, *, queues: Sequence[str] = (), drain: bool = False) -> None:
+    """`redrive work`: until a signal, or with `drain` until the queues are empty."""
+    async with worker(app, settings, queues=queues) as running:
+        running.listen_to_signals()
+        await running.run(drain=drain)
+
+
+def _host(app: App, settings: Settings) -> Host:
+    from redrive.failure import Host  # noqa: PLC0415  as above
+
+    return Host(
+        name=socket.gethostname(),
+        process=os.getpid(),
+        app=settings.app.name or app.name,
+        app_version=settings.app.version or app.version,
+        environment=settings.app.environment,
+    )
