@@ -1,0 +1,3 @@
+from redrive.cli.main import main
+
+main()
