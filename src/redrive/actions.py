@@ -1,0 +1,266 @@
+"""The desk: everything a person can do with dead letters, behind command line, API and console alike.
+
+It knows no argv, no HTTP, no SQL and prints nothing. Who asks is given when the desk is opened, never per call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from redrive.dead_letter import TRANSITIONS, Actor, DeadLetter, FailureGroup, Status, Transition
+from redrive.duration import seconds
+from redrive.errors import NotFound, Refused, UsageError
+from redrive.letter_query import LetterQuery
+from redrive.monitor import Verdict, judge
+from redrive.pace import Pace
+from redrive.redriving import Outcome, Redriver, Result
+from redrive.reprocessing import Reprocessed, Reprocessor, Selection
+from redrive.splice import with_payload
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+
+    from redrive.clock import Clock
+    from redrive.duration import Duration
+    from redrive.message import Headers, Message
+    from redrive.statistics import Statistics
+    from redrive.stores import DeadLetterStore
+    from redrive.transports import Transport
+
+    Progress = Callable[[int], None]  # told how many more are done
+
+__all__ = [
+    "Actions",
+    "Changed",
+    "Outcome",
+    "Reprocessed",
+    "Result",
+    "Selection",
+    "Verdict",
+]
+
+_FULL_ID = 36
+_SHORTEST_ID = 8
+_CHANGE_BATCH = 100
+_EXPORT_PAGE = 100
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """Which letters were changed, and which were not with the status that stood in the way (None: unknown id)."""
+
+    done: tuple[str, ...]
+    left: Mapping[str, Status | None]
+
+
+class Actions:
+    """`actor` is whoever opened the desk; every change is written down under that name."""
+
+    def __init__(self, *, store: DeadLetterStore, transport: Transport, clock: Clock, actor: str) -> None:
+        self._store = store
+        self._transport = transport
+        self._clock = clock
+        self._actor = actor
+
+    # Looking
+
+    async def letters(self, query: LetterQuery) -> list[DeadLetter]:
+        """One page, newest first. The next one begins `after` its last letter."""
+        return await self._store.find(query)
+
+    async def letter(self, letter_id: str) -> DeadLetter:
+        """The letter with its whole story; the beginning of its id will do if no other begins like it."""
+        _check_beginning(letter_id)
+        letter = await self._store.get(letter_id)
+        if letter is None:
+            raise NotFound(f"no letter {letter_id}", remedy="`redrive list` shows the ids")
+        return letter
+
+    async def identify(self, given: Iterable[str]) -> list[str]:
+        """Whole ids for whole ids and beginnings of ids, each once. NotFound for a beginning that fits none."""
+        named = [each.strip().lower() for each in given]
+        whole = [each if len(each) == _FULL_ID else (await self.letter(each)).id for each in named]
+        return list(dict.fromkeys(whole))
+
+    async def groups(self, *, queue: str | None = None, limit: int = 50) -> list[FailureGroup]:
+        return await self._store.groups(queue=queue, limit=limit)
+
+    async def statistics(self, *, older_than: Duration | None = None) -> Statistics:
+        moment = None if older_than is None else self._ago(older_than)
+        return await self._store.statistics(older_than=moment)
+
+    async def check(self, *, max_pending: int | None = None, max_age: Duration | None = None) -> Verdict:
+        """S0's monitor: one line, and whether somebody has to be told."""
+        if max_pending is None and max_age is None:
+            raise UsageError("nothing to check against", remedy="give --max-pending, --max-age or both")
+        age = None if max_age is None else seconds(max_age)
+        statistics = await self._store.statistics()
+        return judge(statistics, now=self._clock.now(), max_pending=max_pending, max_age=age)
+
+    async def export(
+        self, query: LetterQuery, *, at_most: int | None = None, whole: bool = False
+    ) -> AsyncGenerator[DeadLetter]:
+        """Every matching letter, newest first: one page in memory at a time, whatever `query.limit` says.
+        `whole` adds failures, revisions and history. What is recorded meanwhile is newer than where it
+        began, and not met.
+        """
+        page = msgspec.structs.replace(query, limit=_EXPORT_PAGE)
+        given = 0
+        while found := await self._store.find(page):
+            for letter in found:
+                if at_most is not None and given >= at_most:
+                    return
+                told = await self._store.get(letter.id) if whole else letter
+                if told is not None:  # purged since its page was read
+                    given += 1
+                    yield told
+            page = msgspec.structs.replace(page, after=found[-1].id)
+
+    # Putting back
+
+    async def retry(
+        self, letter_ids: Sequence[str], *, rate: float | None = None, on_progress: Progress | None = None
+    ) -> list[Outcome]:
+        """Sends letters back to their queue; one outcome per letter. None is lost whatever happens between."""
+        pace = Pace(rate, self._clock)
+        return await self._redriver().redrive(letter_ids, pace=pace, on_progress=on_progress)
+
+    async def select_dead(self, dead_letter_queue: str) -> Selection:
+        """What `reprocess` would send back. UsageError if that is not the name of a dead-letter queue."""
+        return await self._reprocessor().select(dead_letter_queue)
+
+    async def reprocess(
+        self,
+        dead_letter_queue: str | Selection,
+        *,
+        limit: int | None = None,
+        rate: float | None = None,
+        on_progress: Progress | None = None,
+    ) -> Reprocessed:
+        """S3's `queue:reprocess`: what lies dead now, or what was selected before, each message once."""
+        chosen = dead_letter_queue
+        selection = chosen if isinstance(chosen, Selection) else await self.select_dead(chosen)
+        pace = Pace(rate, self._clock)
+        return await self._reprocessor().reprocess(selection.first(limit), pace=pace, on_progress=on_progress)
+
+    # Deciding: each with its reason, each written down
+
+    async def resolve(self, letter_ids: Sequence[str], reason: str) -> Changed:
+        return await self._change(letter_ids, Transition.RESOLVE, reason)
+
+    async def discard(self, letter_ids: Sequence[str], reason: str) -> Changed:
+        return await self._change(letter_ids, Transition.DISCARD, reason)
+
+    async def restore(self, letter_ids: Sequence[str], reason: str) -> Changed:
+        return await self._change(letter_ids, Transition.RESTORE, reason)
+
+    async def quarantine(self, letter_ids: Sequence[str], reason: str) -> Changed:
+        return await self._change(letter_ids, Transition.QUARANTINE, reason, how=reason)
+
+    async def release(self, letter_ids: Sequence[str], reason: str) -> Changed:
+        return await self._change(letter_ids, Transition.RELEASE, reason)
+
+    async def preview(self, letter_ids: Sequence[str], transition: Transition) -> Changed:
+        """What a change would do now; changes nothing."""
+        allowed = TRANSITIONS[transition].sources
+
+        async def look(batch: Sequence[str]) -> Mapping[str, Status | None]:
+            found = await self._store.find(LetterQuery(ids=tuple(batch), limit=len(batch)))
+            statuses = {letter.id: letter.status for letter in found}
+            return {each: statuses.get(each) for each in batch if statuses.get(each) not in allowed}
+
+        return await _in_batches(letter_ids, look)
+
+    async def purge(self, letter_ids: Sequence[str], reason: str) -> Changed:
+        """For good, and only what is RESOLVED or DISCARDED; the lines of history stay."""
+        by = self._because(reason)
+
+        async def purge(batch: Sequence[str]) -> Mapping[str, Status | None]:
+            return await self._store.purge(batch, by=by)
+
+        return await _in_batches(letter_ids, purge)
+
+    async def revise(
+        self,
+        letter_id: str,
+        *,
+        base: int,
+        reason: str,
+        body: bytes | UnsetType | None = UNSET,
+        payload: bytes | UnsetType = UNSET,
+        headers: Headers | UnsetType = UNSET,
+    ) -> int:
+        """A new revision on top of revision `base`, and its number; what is not given stays. The original is
+        kept for ever. A new `payload` changes only `data` of an envelope of ours, and is the whole body of a
+        foreign message. Refused if the message would change its id, or somebody else was quicker.
+        """
+        by = self._because(reason)
+        letter = await self.letter(letter_id)
+        revised = letter.message
+        if payload is not UNSET:
+            revised = with_payload(revised, payload)
+        if body is not UNSET:
+            revised = msgspec.structs.replace(revised, body=body)
+        if headers is not UNSET:
+            revised = revised.with_headers(headers)
+        _check_same_id(letter.message, revised)
+        return await self._store.revise(letter.id, revised, base=base, by=by)
+
+    async def _change(
+        self, letter_ids: Sequence[str], transition: Transition, reason: str, *, how: str = "by hand"
+    ) -> Changed:
+        by = self._because(reason)
+
+        async def change(batch: Sequence[str]) -> Mapping[str, Status | None]:
+            return await self._store.change(batch, transition, by=by, how=how)
+
+        return await _in_batches(letter_ids, change)
+
+    def _ago(self, duration: Duration) -> datetime:
+        try:
+            return self._clock.now() - timedelta(seconds=seconds(duration))
+        except OverflowError:
+            return datetime.min.replace(tzinfo=UTC)  # nothing is that old
+
+    def _because(self, reason: str) -> Actor:
+        if not reason.strip():
+            raise UsageError("a reason is needed", remedy="say why with --reason: the history keeps it")
+        return Actor(self._actor, reason.strip())
+
+    def _redriver(self) -> Redriver:
+        by = Actor(self._actor)
+        return Redriver(store=self._store, transport=self._transport, actor=by)
+
+    def _reprocessor(self) -> Reprocessor:
+        return Reprocessor(store=self._store, transport=self._transport, redriver=self._redriver())
+
+
+async def _in_batches(
+    letter_ids: Sequence[str], change: Callable[[Sequence[str]], Awaitable[Mapping[str, Status | None]]]
+) -> Changed:
+    wanted = list(dict.fromkeys(letter_ids))
+    left: dict[str, Status | None] = {}
+    for start in range(0, len(wanted), _CHANGE_BATCH):
+        left |= await change(wanted[start : start + _CHANGE_BATCH])
+    return Changed(tuple(each for each in wanted if each not in left), left)
+
+
+def _check_beginning(letter_id: str) -> None:
+    if len(letter_id) < _SHORTEST_ID:
+        raise UsageError(
+            f"{letter_id!r} is too short for a letter's id",
+            remedy=f"give at least {_SHORTEST_ID} characters of it; `redrive list` shows the ids",
+        )
+
+
+def _check_same_id(before: Message, after: Message) -> None:
+    old, new = before.envelope, after.envelope
+    if old is not None and new is not None and old.message_id != new.message_id:
+        raise Refused(
+            f"message_id must stay {old.message_id}: a message keeps its id for its whole life",
+            remedy="leave message_id as it was, or send a new message instead",
+        )

@@ -1,0 +1,70 @@
+"""A payload for a person's eyes: JSON in lines, text as it is, anything else as hexadecimal. Bounded (TH4)."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from redrive.cli.escaping import escape_block, escape_json
+
+JSON_BUDGET = 256 * 1024
+TEXT_BUDGET = 64 * 1024
+HEX_BUDGET = 4 * 1024
+MAX_DEPTH = 64
+_PER_LINE = 16
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(rb"[\[\]{}]")
+
+
+def payload_view(payload: bytes | None) -> str:
+    """Harmless on a terminal. What is too long is cut, and the last line says so."""
+    if payload is None:
+        return "(no body)"
+    if not payload:
+        return "(empty)"
+    pretty = pretty_json(payload)
+    if pretty is not None:
+        return escape_json(pretty)
+    try:
+        text = payload.decode()
+    except UnicodeDecodeError:
+        return _hex_dump(payload)
+    return (
+        _hex_dump(payload) if "\x00" in text else _cut(escape_block(text[:TEXT_BUDGET]), len(text) - TEXT_BUDGET)
+    )
+
+
+def pretty_json(payload: bytes) -> str | None:
+    """JSON in lines, each number and text written as it was; None if it is not JSON, too long or too deep."""
+    if len(payload) > JSON_BUDGET or _depth(payload) > MAX_DEPTH:
+        return None
+    try:
+        return msgspec.json.format(payload, indent=2).decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _depth(payload: bytes) -> int:
+    # A bomb of brackets would be indented into gigabytes.
+    deepest = depth = 0
+    for bracket in _BRACKET.finditer(_STRING.sub(b"", payload)):
+        depth += 1 if bracket[0] in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _hex_dump(payload: bytes) -> str:
+    lines = [_hex_line(payload, at) for at in range(0, min(len(payload), HEX_BUDGET), _PER_LINE)]
+    return _cut("\n".join(lines), len(payload) - HEX_BUDGET)
+
+
+def _hex_line(payload: bytes, at: int) -> str:
+    part = payload[at : at + _PER_LINE]
+    shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)  # noqa: PLR2004  printable ASCII
+    return f"{at:08x}  {part.hex(' '):<{3 * _PER_LINE}} |{shown}|"
+
+
+def _cut(text: str, more: int) -> str:
+    return f"{text}\n... {more} more: `redrive show ID --payload` writes all of it" if more > 0 else text

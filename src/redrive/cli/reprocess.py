@@ -1,0 +1,100 @@
+"""`redrive reprocess --queue NAME_dlq`: S3's command."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
+
+from redrive.actions import Actions, Outcome, Reprocessed, Result, Selection
+from redrive.cli.changes import RateOption
+from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, progress
+from redrive.cli.invocation import at_desk
+from redrive.cli.outcome import ExitCode
+from redrive.cli.output import note
+from redrive.dead_letter import Status
+
+app = typer.Typer()
+
+
+@app.command("reprocess")
+def reprocess(
+    ctx: typer.Context,
+    *,
+    queue: Annotated[
+        str, typer.Option("--queue", "-q", metavar="NAME_dlq", help="The dead-letter queue.", show_default=False)
+    ],
+    rate: RateOption = None,
+    limit: LimitOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+) -> int:
+    """Put everything dead of one queue back: what lies in NAME_dlq, and the pending letters in the store.
+
+    Each message goes back once, to its own queue, with error and retry count reset.
+    """
+
+    async def work(actions: Actions) -> int:
+        selection = (await actions.select_dead(queue)).first(limit)
+        if selection.in_other_hands:
+            note(f"{selection.in_other_hands} of {queue} are in the hands of another process and left to it.")
+        if not selection.total:
+            typer.echo(f"Nothing to reprocess: {queue} is empty, and no letter of {selection.home} is pending.")
+            return ExitCode.OK
+        if dry_run:
+            typer.echo(f"Would reprocess {_parts(selection)}. Nothing was changed.")
+            return ExitCode.OK
+        confirm(f"Reprocess {_parts(selection)}?", yes=yes)
+        with progress("Reprocessing", selection.total) as advance:
+            done = await actions.reprocess(selection, rate=rate, on_progress=advance)
+        return _tell(done, queue)
+
+    return at_desk(ctx, work)
+
+
+def _parts(selection: Selection) -> str:
+    parts = _sum(selection.in_queue, len(selection.pending), selection.dead_letter_queue)
+    begun = len(selection.unfinished)
+    return f"{parts}, and {begun} more if the command that began to send them died" if begun else parts
+
+
+def _sum(from_queue: int, from_store: int, queue: str) -> str:
+    total = from_queue + from_store
+    what = f"{total} message{'' if total == 1 else 's'}"
+    return f"{what}: {from_queue} from the queue {queue}, {from_store} from the store"
+
+
+def _tell(done: Reprocessed, queue: str) -> int:
+    typer.echo(f"Reprocessed {_sum(done.queue.sent, done.from_store, queue)}")
+    others = [outcome for outcome in done.letters if outcome.result is not Result.SENT]
+    under_way = [outcome for outcome in others if outcome.status is Status.REDRIVING]
+    if under_way:
+        note(f"{len(under_way)} begun by another process, for example {_example(under_way[0])}")
+    failed = [outcome for outcome in others if outcome.status is not Status.REDRIVING]
+    troubles = [*_queue_troubles(done, queue), *_store_troubles(failed)]
+    for trouble in troubles:
+        note(trouble)
+    if not troubles:
+        return ExitCode.OK
+    return ExitCode.PARTLY if done.total else ExitCode.FAILED
+
+
+def _queue_troubles(done: Reprocessed, queue: str) -> Iterator[str]:
+    if done.queue.came_back:
+        yield f"{done.queue.came_back} came straight back and were left in {queue}: their handler still fails."
+    if done.queue.refused:
+        yield f"{done.queue.refused} were refused by the broker and left in {queue}."
+    if done.queue.untried:
+        yield f"{done.queue.untried} behind those were not tried: take the others out of {queue} first."
+
+
+def _store_troubles(failed: Sequence[Outcome]) -> Iterator[str]:
+    examples = {outcome.result: outcome for outcome in failed}
+    for result, count in Counter(outcome.result for outcome in failed).items():
+        yield f"{count} {result}, for example {_example(examples[result])}"
+
+
+def _example(outcome: Outcome) -> str:
+    return f"letter {outcome.letter_id}: {outcome.note}"

@@ -1,0 +1,192 @@
+"""Claim, send, mark: how named letters go back to their queues (GUARANTEES 4, T4 to T9).
+
+1. Claim. The letter is REDRIVING and its redrive id is durable before anything is sent.
+   Crash here: nothing was sent; when the lease has run out, the next claim takes over.
+2. Send. The current revision, its bytes untouched, with our signed control headers.
+   Crash here: sent, not marked; the takeover sends a second copy with the same redrive id (G4).
+3. Mark. Guarded by the fence. A consumer may have confirmed in the meantime: then there is nothing to mark.
+
+Letters are claimed in small windows, so that a crash leaves at most WINDOW of them to be taken over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from redrive import faults
+from redrive.control import stamp
+from redrive.dead_letter import Actor, Status, Transition
+from redrive.errors import PublishRefused, Unreachable
+from redrive.letter_query import LetterQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from redrive.dead_letter import Claim
+    from redrive.message import Message
+    from redrive.pace import Pace
+    from redrive.stores import DeadLetterStore
+    from redrive.transports import Transport
+
+WINDOW = 20
+LEASE = 60.0
+SEND_DEADLINE = 25.0
+_WINDOW_SECONDS = 10.0
+"""A window is sent within this time, so that LEASE outlasts it and the last send's deadline."""
+
+
+class Result(StrEnum):
+    SENT = "sent"
+    REFUSED = "refused"
+    """The broker said no; nothing was sent."""
+    UNKNOWN = "unknown"
+    """It may or may not have been sent. The letter stays REDRIVING until its lease has run out."""
+    NOT_CLAIMED = "not claimed"
+    """Its status does not allow it; nothing was sent."""
+    NOT_FOUND = "not found"
+    NOT_TRIED = "not tried"
+    """Store or broker went away before its turn; nothing was sent."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one letter."""
+
+    letter_id: str
+    result: Result
+    status: Status | None = None
+    """The status that stood in the way, for NOT_CLAIMED."""
+    redrive_id: str | None = None
+    note: str = ""
+
+
+class Redriver:
+    """Sends named letters back, each at most once per call."""
+
+    def __init__(self, *, store: DeadLetterStore, transport: Transport, actor: Actor) -> None:
+        self._store = store
+        self._transport = transport
+        self._actor = actor
+
+    async def redrive(
+        self, letter_ids: Sequence[str], *, pace: Pace, on_progress: Callable[[int], None] | None = None
+    ) -> list[Outcome]:
+        """One outcome per letter, in the given order. Raises only if the very first claim cannot be made."""
+        wanted = list(dict.fromkeys(letter_ids))
+        key = await self._store.signing_key()
+        outcomes: list[Outcome] = []
+        size = pace.window(WINDOW, within=_WINDOW_SECONDS)
+        for start in range(0, len(wanted), size):
+            window = wanted[start : start + size]
+            try:
+                outcomes += await self._window(window, key, pace)
+            except Unreachable as away:
+                if not outcomes:
+                    raise
+                return outcomes + _not_tried(wanted[start:], str(away))
+            if on_progress is not None:
+                on_progress(len(window))
+            if (why := _lost_contact(outcomes[start:])) is not None:
+                return outcomes + _not_tried(wanted[start + size :], why)
+        return outcomes
+
+    async def _window(self, letter_ids: list[str], key: bytes, pace: Pace) -> list[Outcome]:
+        claims = await self._store.claim(letter_ids, owner=self._actor.name, lease=LEASE)
+        faults.point("redrive.after_claim")
+        outcomes = {outcome.letter_id: outcome for outcome in await self._send_all(claims, key, pace)}
+        left = [letter_id for letter_id in letter_ids if letter_id not in outcomes]
+        outcomes |= await self._explain(left)
+        return [outcomes[letter_id] for letter_id in letter_ids]
+
+    async def _send_all(self, claims: list[Claim], key: bytes, pace: Pace) -> list[Outcome]:
+        sending = (self._send_and_mark(claim, key, pace) for claim in claims)
+        ended = await asyncio.gather(*sending, return_exceptions=True)  # none goes on behind another's error
+        outcomes = [each for each in ended if isinstance(each, Outcome)]
+        errors = [each for each in ended if isinstance(each, BaseException)]
+        if errors:
+            raise errors[0]
+        return outcomes
+
+    async def _send_and_mark(self, claim: Claim, key: bytes, pace: Pace) -> Outcome:
+        try:
+            await pace.turn()
+        except asyncio.CancelledError:  # interrupted before its turn: nothing was published (T16)
+            await self._store.settle(claim, Transition.UNCLAIM, by=self._because("interrupted"))
+            raise
+        try:
+            async with asyncio.timeout(SEND_DEADLINE):
+                await self._transport.send(redriven(claim, key), queue=claim.target)
+        except PublishRefused as refusal:
+            return await self._refused(claim, refusal)
+        except (Unreachable, TimeoutError) as cut:  # T9: wait for T6
+            return _outcome(claim, Result.UNKNOWN, str(cut) or f"no answer within {SEND_DEADLINE:g} s")
+        faults.point("redrive.after_send")
+        return await self._mark(claim)
+
+    async def _mark(self, claim: Claim) -> Outcome:
+        try:
+            # False: confirmed, come back or taken over in the meantime. Sent it was in any case.
+            await self._store.settle(claim, Transition.SENT, by=self._actor)
+        except Unreachable as away:
+            return _outcome(claim, Result.UNKNOWN, f"sent, but not marked: {away}")
+        faults.point("redrive.after_mark")
+        return _outcome(claim, Result.SENT)
+
+    async def _refused(self, claim: Claim, refusal: PublishRefused) -> Outcome:
+        # Only a lasting refusal counts towards quarantine (T8); "not now" gives the claim back (T16).
+        outcome = Transition.REFUSED if refusal.permanent else Transition.UNCLAIM
+        try:
+            await self._store.settle(claim, outcome, by=self._because(str(refusal)))
+        except Unreachable as away:
+            return _outcome(claim, Result.REFUSED, f"{refusal}; not noted in the store: {away}")
+        return _outcome(claim, Result.REFUSED, str(refusal))
+
+    async def _explain(self, letter_ids: list[str]) -> dict[str, Outcome]:
+        if not letter_ids:
+            return {}
+        query = LetterQuery(ids=tuple(letter_ids), limit=len(letter_ids))
+        found = {letter.id: letter.status for letter in await self._store.find(query)}
+        return {letter_id: _unclaimed(letter_id, found.get(letter_id)) for letter_id in letter_ids}
+
+    def _because(self, reason: str) -> Actor:
+        return Actor(self._actor.name, reason)
+
+
+def redriven(claim: Claim, key: bytes) -> Message:
+    """What is sent: the same id and bytes, as if it had never failed, with a ticket that only we can write."""
+    message = claim.message.with_reset()
+    return message.with_headers(stamp(message.headers, claim.ticket, key))
+
+
+def _outcome(claim: Claim, result: Result, note: str = "") -> Outcome:
+    return Outcome(letter_id=claim.letter_id, result=result, redrive_id=claim.redrive_id, note=note)
+
+
+def _unclaimed(letter_id: str, status: Status | None) -> Outcome:
+    if status is None:
+        return Outcome(letter_id=letter_id, result=Result.NOT_FOUND, note="no such letter")
+    return Outcome(letter_id=letter_id, result=Result.NOT_CLAIMED, status=status, note=_REMEDIES[status])
+
+
+_REMEDIES = {
+    Status.PENDING: "somebody else redrove it at the same moment and it came back: look at it again",
+    Status.REDRIVING: f"it is being sent right now: wait for it, or try again in {LEASE:g} s if that process died",
+    Status.REDRIVEN: "it was sent and nobody has confirmed it yet: wait for it, or resolve and restore it first",
+    Status.RESOLVED: "restore it first if it has to be sent again",
+    Status.DISCARDED: "restore it first",
+    Status.QUARANTINED: "look at it, then release it first",
+}
+
+
+def _lost_contact(window: list[Outcome]) -> str | None:
+    """Why it is no use to go on: some sends had no answer and none had a good one."""
+    if any(outcome.result is Result.SENT for outcome in window):
+        return None
+    return next((outcome.note for outcome in window if outcome.result is Result.UNKNOWN), None)
+
+
+def _not_tried(letter_ids: list[str], why: str) -> list[Outcome]:
+    return [Outcome(letter_id=each, result=Result.NOT_TRIED, note=why) for each in letter_ids]
