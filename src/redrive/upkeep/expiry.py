@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from redrive.dead_letter import Actor, Status, Transition
 from redrive.duration import short
 from redrive.stores import MAX_PAGE, DeadLetterStore, LetterQuery
@@ -14,16 +16,19 @@ if TYPE_CHECKING:
 
 
 async def expire(store: DeadLetterStore, queue: str, *, older_than: float, now: datetime) -> int:
-    """Discards the queue's PENDING letters recorded longer ago than that; how many. Never deletes anything."""
+    """Discards the queue's letters that have been PENDING for longer than that; how many. Never deletes anything.
+
+    A letter that was restored or came back is as old as that change: a person who restores an expired letter
+    must find it there tomorrow.
+    """
     actor = Actor("expiry", f"older than {short(older_than)}")
-    query = LetterQuery(
-        status=Status.PENDING, queue=queue, created_before=now - timedelta(seconds=older_than), limit=MAX_PAGE
-    )
+    limit = now - timedelta(seconds=older_than)
+    query = LetterQuery(status=Status.PENDING, queue=queue, created_before=limit, limit=MAX_PAGE)
     expired = 0
-    while letters := await store.find(query):
-        ids = [letter.id for letter in letters]
-        unchanged = await store.change(ids, Transition.EXPIRE, by=actor, how="expired")
-        expired += len(ids) - len(unchanged)
-        if unchanged:  # taken by somebody else meanwhile; the next round sees what is left
-            break
+    while page := await store.find(query):
+        ids = [letter.id for letter in page if letter.changed_at < limit]
+        if ids:
+            left = await store.change(ids, Transition.EXPIRE, by=actor, how="expired")
+            expired += len(ids) - len(left)
+        query = msgspec.structs.replace(query, after=page[-1].id)
     return expired
