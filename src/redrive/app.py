@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from redrive.clock import Clock, SystemClock, new_id
@@ -9,14 +10,14 @@ from redrive.duration import Duration, seconds
 from redrive.errors import ConfigurationError
 from redrive.handler import Handler, Middleware, from_class
 from redrive.message import Headers, Message
-from redrive.policy import Retry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from redrive.classification import Kinds
     from redrive.dead_letter import DeadLetter
     from redrive.inbox import Inbox
+    from redrive.policy import Retry
     from redrive.settings import Settings
     from redrive.transports import Transport
 
@@ -89,10 +90,10 @@ class App:
         As in S3, `max_retries = 5` means that the fifth failure is the last one.
         """
         process, hook, max_retries, name = from_class(queue, handler)
-        if retry is None and max_retries is not None:
-            delays = self.retry.delays if self.retry else None
-            retry = Retry(attempts=max(1, max_retries), delays=delays)
-        return self._add(Handler(queue, process, name=name, retry=retry, inbox=inbox, hook=hook))
+        attempts = None if max_retries is None else max(1, max_retries)
+        return self._add(
+            Handler(queue, process, name=name, retry=retry, inbox=inbox, hook=hook, attempts=attempts)
+        )
 
     def middleware(self, function: M) -> M:
         """Decorator: `async def f(delivery, call_next)` around every handler, the first registered outermost."""
@@ -139,9 +140,14 @@ class App:
             self._transport = wiring.transport(self.settings)
         return self._transport
 
-    def attach(self, transport: Transport) -> None:
-        """Sends go through this connection from now on: a worker lends its own to its handlers."""
-        self._transport = transport
+    @contextmanager
+    def lent(self, transport: Transport) -> Iterator[None]:
+        """Meanwhile sends go through this connection: a worker lends its own to its handlers."""
+        own, self._transport = self._transport, transport
+        try:
+            yield
+        finally:
+            self._transport = own
 
     async def close(self) -> None:
         if self._transport is not None:

@@ -15,7 +15,7 @@ from redrive.policy import Decision, FailurePolicy, RetryAfter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Executor
 
     from redrive.clock import Clock
     from redrive.transports import Delivery
@@ -39,7 +39,7 @@ class Attempts:
         policy: FailurePolicy,
         *,
         middleware: Sequence[Middleware],
-        executor: ThreadPoolExecutor,
+        executor: Executor,
         timeout: float | None,
         clock: Clock,
         host: Host,
@@ -55,13 +55,16 @@ class Attempts:
         self._observe = observe
 
     async def run(self, delivery: Delivery) -> Failed | None:
-        """None: the handler succeeded. Cancellation and SystemExit pass through: they are no failures."""
-        attempt, failures = delivery.attempt, decode_trail(delivery.trail)
+        """None: the handler succeeded. Being cancelled passes through: that is no failure."""
+        failures = decode_trail(delivery.trail)
+        attempt = _attempt(delivery, failures)
         first_attempt_at = delivery.first_attempt_at or self._clock.now()
         while True:
             try:
                 await self._once(delivery)
-            except Exception as error:  # noqa: BLE001  whatever a handler raises is a failure to decide about
+            except BaseException as error:  # whatever a handler raises is a failure to decide about
+                if not _is_failure(error):
+                    raise
                 failed = self._judge(error, attempt, failures, first_attempt_at)
             else:
                 self._observe(None)
@@ -94,3 +97,18 @@ class Attempts:
         elapsed = (now - first_attempt_at).total_seconds()
         decision = self.policy.decide(error, kind, attempt=attempt, elapsed=elapsed)
         return Failed(decision, (*before, failure), error, first_attempt_at)
+
+
+def _attempt(delivery: Delivery, failures: tuple[Failure, ...]) -> int:
+    """The number of the attempt to come. The broker counts deliveries, the trail knows the retries in place."""
+    return max(delivery.attempt, failures[-1].attempt + 1 if failures else 1)
+
+
+def _is_failure(error: BaseException) -> bool:
+    """Whether the handler raised it. A handler that awaits something cancelled raises CancelledError, and nobody
+    has cancelled the handler; `sys.exit` in a handler must not end the work of all others, again and again.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and not task.cancelling()
+    return isinstance(error, Exception | SystemExit)

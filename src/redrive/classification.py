@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from redrive.errors import Permanent, Transient
+from redrive.errors import HandlerSignal, Permanent, Transient
 from redrive.failure import FailureKind, type_name
 
 Predicate = Callable[[BaseException], bool]
@@ -23,13 +23,17 @@ class CausedBy(msgspec.Struct, frozen=True):
 
     def __call__(self, error: BaseException) -> bool:
         seen: set[int] = set()
-        current = error.__cause__ or error.__context__
+        current = _behind(error)
         while current is not None and id(current) not in seen:
             if isinstance(current, self.types):
                 return True
             seen.add(id(current))
-            current = current.__cause__ or current.__context__
+            current = _behind(current)
         return False
+
+
+def _behind(error: BaseException) -> BaseException | None:
+    return error.__context__ if error.__cause__ is None else error.__cause__
 
 
 def caused_by(*types: type[BaseException]) -> CausedBy:
@@ -60,7 +64,10 @@ DEFAULTS: Kinds = {
 
 
 class _Level:
-    """One level's rules: predicates in their written order first, then the nearest type or name in the tree."""
+    """One level's rules: predicates in their written order first, then the nearest type or name in the tree.
+
+    A predicate that itself fails on an exception does not match it: a failure must always get a kind.
+    """
 
     def __init__(self, kinds: Kinds) -> None:
         self._types: dict[type[BaseException], FailureKind] = {}
@@ -72,27 +79,52 @@ class _Level:
     def _add(self, matcher: Matcher, kind: FailureKind) -> None:
         if isinstance(matcher, str):
             self._names.append((matcher, kind))
-        elif isinstance(matcher, type):
+        elif isinstance(matcher, type) and issubclass(matcher, BaseException):
             self._types[matcher] = kind
-        elif callable(matcher):
+        elif not isinstance(matcher, type) and callable(matcher):
             self._predicates.append((matcher, kind))
         else:
-            raise TypeError(f"{matcher!r} cannot match an exception: use a type, a name or a function")
+            raise TypeError(
+                f"{matcher!r} cannot match an exception: use an exception's type, a name or a function"
+            )
 
     def classify(self, error: BaseException) -> FailureKind | None:
         for predicate, kind in self._predicates:
-            if predicate(error):
+            if _matches(predicate, error):
                 return kind
-        for cls in type(error).__mro__:
+        by_name = bool(self._names) and not isinstance(error, HandlerSignal)
+        for cls in _tree(error):
             if cls in self._types:
                 return self._types[cls]
-            if self._names and issubclass(cls, BaseException) and (named := self._named(cls)):
+            if by_name and (named := self._named(cls)):
                 return named
         return None
 
     def _named(self, cls: type[BaseException]) -> FailureKind | None:
         full = type_name(cls)
         return next((kind for pattern, kind in self._names if fnmatchcase(full, pattern)), None)
+
+
+def _matches(predicate: Predicate, error: BaseException) -> bool:
+    try:
+        return bool(predicate(error))
+    except Exception:  # noqa: BLE001  the predicate is the team's code, and any code can fail
+        return False
+
+
+_EVERYTHING = frozenset({HandlerSignal, Exception, BaseException})
+
+
+def _tree(error: BaseException) -> list[type[BaseException]]:
+    """Its type and those above it. What a handler said itself, and what the members of a group say, outweighs
+    a rule for every exception there is, so for those the tree ends below that.
+    """
+    speaks = isinstance(error, HandlerSignal | BaseExceptionGroup)
+    return [
+        cls
+        for cls in type(error).__mro__
+        if issubclass(cls, BaseException) and not (speaks and cls in _EVERYTHING)
+    ]
 
 
 class Classifier:

@@ -2,7 +2,7 @@
 
 The life of a delivery:
 1. It is received. If it was delivered before and never settled, its process may have died of it: it is counted
-   in the journal first and runs alone among its like; after three deaths it is quarantined without running.
+   in the journal first (`suspects`); after three deaths it is quarantined without running.
 2. The handler runs. Success: a redriven message's letter is confirmed, then the delivery is acknowledged.
 3. Failure: the policy decides. Retry: durable in the retry queue, and gone from here, in one step of the
    transport. Dead letter: the sink chain makes it durable, then the delivery is acknowledged. Drop: acknowledged.
@@ -26,6 +26,7 @@ from redrive import faults
 from redrive.breaker import Breaker, BreakerState
 from redrive.errors import CorruptFile, LeaseLost, RedriveError, Unreachable
 from redrive.failure import FailureKind
+from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
     from redrive.attempt import Attempts
@@ -39,6 +40,7 @@ log = structlog.get_logger("redrive.consumer")
 
 _RECONNECT_FIRST, _RECONNECT_LAST = 0.2, 5.0
 _AGAIN = 1.0
+_GIVING_BACK = 5.0
 
 
 class _Phase(Enum):
@@ -79,6 +81,7 @@ class Consumer:
         self._running: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(options.concurrency)
         self._taking: asyncio.Task[None] | None = None
+        self._stopped = False
         self._connected = True
 
     @property
@@ -97,9 +100,10 @@ class Consumer:
             await self._taking
 
     def stop(self) -> None:
-        """Takes no more; `finish` waits for what runs."""
-        if self._taking is not None:
-            self._taking.cancel()
+        """Takes no more; `finish` waits for what runs. Safe to repeat."""
+        if self._taking is not None and not self._stopped:
+            self._taking.cancel()  # once: a second time would interrupt the giving back
+        self._stopped = True
 
     async def finish(self, grace: float) -> None:
         """Lets running handlers end within the grace, then cancels them; cancelled deliveries are given back."""
@@ -110,21 +114,34 @@ class Consumer:
             task.cancel()
         if self._running:
             await asyncio.wait(self._running)
+        if self._taking is not None:
+            await asyncio.wait({self._taking}, timeout=_GIVING_BACK)
 
     async def _take(self) -> None:
         wait = _RECONNECT_FIRST
-        while True:
+        # Not only until it is cancelled: a broker that is away when deliveries are to be given back raises its
+        # own error in the place of the cancellation.
+        while not self._stopped:
+            began = self._clock.monotonic()
             try:
                 await self._until_open()
+                await self._reconnect()
                 await self._consume()
-                wait = _RECONNECT_FIRST
             except CorruptFile:
                 raise  # waiting does not mend a damaged file
             except Unreachable as error:
                 self._connected = False
+                if self._clock.monotonic() - began > _RECONNECT_LAST:  # it was there for a while
+                    wait = _RECONNECT_FIRST
                 log.warning("broker away", queue=self.queue, error=str(error), again_in=wait)
                 await self._clock.sleep(wait)
                 wait = min(wait * 2, _RECONNECT_LAST)
+
+    async def _reconnect(self) -> None:
+        if not self._connected:
+            await self._transport.depths()  # an empty queue gives no other sign of life
+            self._connected = True
+            log.info("broker is back", queue=self.queue)
 
     def _phase(self) -> _Phase:
         if self.breaker.state is BreakerState.CLOSED:
@@ -174,11 +191,11 @@ class Consumer:
         self._running.discard(task)
         self._slots.release()
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a delivery could not be settled", queue=self.queue, exc_info=error)
+            log.error("a delivery could not be settled", queue=self.queue, **error_facts(error))
 
     async def _process(self, delivery: Delivery) -> None:
-        faults.point("worker.received")
         try:
+            faults.point("worker.received")
             if delivery.redelivered:
                 await self._suspects.run(delivery, self._handle)
             else:
@@ -188,16 +205,24 @@ class Consumer:
             raise
         except LeaseLost:
             log.warning("lease lost, another delivery goes on", queue=self.queue, message_id=delivery.message.id)
-        except Exception as error:
-            # Ours failed, not the handler: not settled, so not lost. A pause, so that it is no hot loop.
-            log.exception("not settled, will come again", queue=self.queue, error=type(error).__name__)
-            await self._clock.sleep(_AGAIN)
-            await self._give_back(delivery)
+        except Exception as error:  # noqa: BLE001  ours failed, not the handler: not settled, so not lost
+            log.error(  # noqa: TRY400  a traceback may show the payload
+                "not settled, will come again",
+                queue=self.queue,
+                message_id=delivery.message.id,
+                **error_facts(error),
+            )
+            try:
+                await self._clock.sleep(_AGAIN)  # no hot loop
+            finally:
+                await self._give_back(delivery)
 
     async def _handle(self, delivery: Delivery) -> None:
         if self._options.breaker_dead_letters and self.breaker.state is BreakerState.OPEN:
-            await self._settling.breaker_open(delivery, self._attempts)
-            return
+            if self.breaker.remaining(self._clock.monotonic()):
+                await self._settling.breaker_open(delivery, self._attempts)
+                return
+            self.breaker.probe()  # the pause ended while no message came
         failed = await self._attempts.run(delivery)
         if failed is None:
             self.breaker.succeeded()
@@ -215,5 +240,7 @@ class Consumer:
     async def _give_back(self, delivery: Delivery) -> None:
         try:
             await self._transport.release(delivery)
-        except RedriveError:
-            log.warning("not given back, its lease will run out", queue=self.queue)
+        except LeaseLost:
+            pass  # it was settled at the same moment, or somebody else has it
+        except RedriveError as error:
+            log.warning("not given back, its lease will run out", queue=self.queue, error=str(error))

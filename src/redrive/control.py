@@ -51,7 +51,7 @@ def read_ticket(headers: Headers, target: str, key: bytes) -> RedriveTicket | No
     generation = header(headers, GENERATION)
     if not (isinstance(redrive_id, str) and isinstance(letter_id, str) and isinstance(signature, str)):
         return None
-    if not isinstance(generation, int) or isinstance(generation, bool):
+    if not isinstance(generation, int) or isinstance(generation, bool) or not 0 <= generation < 2**31:
         return None
     ticket = RedriveTicket(redrive_id, letter_id, generation, target)
     expected = _sign(ticket, key).encode()

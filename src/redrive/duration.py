@@ -20,10 +20,17 @@ def seconds(value: Duration) -> float:
     elif isinstance(value, bool):
         raise ValueError(f"{value!r} is not a duration: write it like '5s', '10m', '2h' or '1d'")  # noqa: TRY004  one error for callers
     else:
-        result = float(value)
+        result = _number(value)
     if not math.isfinite(result) or result < 0:
         raise ValueError(f"{value!r} is not a duration: it must be finite and not negative")
     return result
+
+
+def _number(value: float) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{value!r} is not a duration: write it like '5s', '10m', '2h' or '1d'") from None
 
 
 def _parse(text: str) -> float:
@@ -47,7 +54,7 @@ def _parse(text: str) -> float:
 
 def short(value: float) -> str:
     """A duration for people, two units at most: `3d4h`, `12m`, `5s`, `250ms`."""
-    if value < 1:
+    if value < 0.9995:  # noqa: PLR2004  what would round to 1000 ms is a second
         return f"{value * 1000:.0f}ms" if value else "0s"
     parts: list[str] = []
     rest = float(round(value)) if value >= 10 else round(value, 1)  # noqa: PLR2004  tenths below 10 s only

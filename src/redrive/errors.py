@@ -21,6 +21,7 @@ HandlerSignal             what a handler raises to decide itself
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from redrive.duration import seconds
@@ -101,7 +102,14 @@ class HandlerSignal(Exception):
 class Transient(HandlerSignal):
     def __init__(self, text: str = "", *, retry_after: Duration | None = None) -> None:
         super().__init__(text)
-        self.retry_after = None if retry_after is None else seconds(retry_after)
+        self.retry_after = None if retry_after is None else seconds(_not_past(retry_after))
+
+
+def _not_past(retry_after: Duration) -> Duration:
+    # A moment that has passed meanwhile means "now"; refusing it would turn a transient failure into ours.
+    if isinstance(retry_after, timedelta):
+        return max(retry_after, timedelta())
+    return retry_after if isinstance(retry_after, str) else max(retry_after, 0)
 
 
 class Permanent(HandlerSignal):

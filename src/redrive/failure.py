@@ -7,10 +7,9 @@ writes the text when somebody looks (`Failure.trace`).
 from __future__ import annotations
 
 import linecache
-import sys
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -41,7 +40,7 @@ class Frame(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Raised(msgspec.Struct, frozen=True, array_like=True):
-    """One exception of a chain. `link` says how it led to the one after it: cause, context or nothing."""
+    """One exception of a chain. `link` says how it led to the one after it: cause, context, member or nothing."""
 
     type: str
     text: str
@@ -61,10 +60,10 @@ class Host(msgspec.Struct, frozen=True):
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
-    at: datetime
+    at: Annotated[datetime, msgspec.Meta(tz=True)]
     kind: FailureKind
     handler: str
-    chain: tuple[Raised, ...]
+    chain: Annotated[tuple[Raised, ...], msgspec.Meta(min_length=1)]
     """Root cause first, what the handler raised last."""
     host: Host = Host()
 
@@ -105,7 +104,9 @@ def _chain(error: BaseException) -> tuple[Raised, ...]:
     while current is not None and id(current) not in seen and len(found) < MAX_CHAIN:
         seen.add(id(current))
         found.append(_raised(current, link))
-        if current.__cause__ is not None:
+        if isinstance(current, BaseExceptionGroup):  # its own text says only how many there are
+            current, link = current.exceptions[0], "member"
+        elif current.__cause__ is not None:
             current, link = current.__cause__, "cause"
         elif current.__suppress_context__:
             current = None
@@ -126,31 +127,36 @@ def _frames(trace: TracebackType | None) -> tuple[Frame, ...]:
     raw: list[tuple[str, int, str]] = []
     while trace is not None:
         code = trace.tb_frame.f_code
-        raw.append((code.co_filename, trace.tb_lineno, code.co_qualname))
+        raw.append((code.co_filename, trace.tb_lineno or 0, code.co_qualname))
         trace = trace.tb_next
     if len(raw) > MAX_FRAMES:  # a recursion: both ends tell the story, the middle repeats it
-        raw = raw[: MAX_FRAMES // 2] + raw[-MAX_FRAMES // 2 :]
+        half = MAX_FRAMES // 2
+        raw[half:-half] = [(f"<{len(raw) - MAX_FRAMES} frames left out>", 0, "...")]
     return tuple(_frame(*each) for each in raw)
 
 
 def _frame(file: str, line: int, function: str) -> Frame:
-    source = printable(linecache.getline(file, line).strip()[:_LINE_BUDGET])
+    try:
+        source = printable(linecache.getline(file, line).strip()[:_LINE_BUDGET])
+    except (ValueError, SyntaxError):  # a generated name that no file can have, a file that is no source
+        source = ""
     return Frame(printable(file), line, printable(function), source, _is_own(file))
 
 
 _HERE = __file__.rpartition("/")[0] + "/"
-_PYTHON = (sys.prefix + "/lib/", sys.base_prefix + "/lib/", sys.base_exec_prefix + "/lib/")
+_PYTHON = linecache.__file__.rpartition("/")[0] + "/"  # the folder of the standard library
 
 
 def _is_own(file: str) -> bool:
     if file.startswith(_HERE + "demo/"):
         return True  # the demonstration shop stands for a team's code
-    return not (file.startswith((_HERE, "<", *_PYTHON)) or "/site-packages/" in file or "/dist-packages/" in file)
+    return not (file.startswith((_HERE, "<", _PYTHON)) or "/site-packages/" in file or "/dist-packages/" in file)
 
 
 _LINKS = {
     "cause": "\nThe above exception was the direct cause of the following exception:\n",
     "context": "\nDuring handling of the above exception, another exception occurred:\n",
+    "member": "\nThe above exception is the first one of the following group:\n",
 }
 
 
@@ -161,7 +167,7 @@ def _told(raised: Raised) -> str:
         if frame.source:
             lines.append(f"    {frame.source}")
     lines.append(f"{raised.type}: {raised.text}" if raised.text else raised.type)
-    if raised.link:
+    if raised.link in _LINKS:
         lines.append(_LINKS[raised.link])
     return "\n".join(lines)
 

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import random
 import signal
@@ -77,8 +78,18 @@ def parse(text: str) -> dict[str, _Fault]:
         action, _, argument = what.partition(":")
         if name not in POINTS or action not in _ACTIONS:
             raise ValueError(f"REDRIVE_FAULTS: no point or action {item!r}")
-        armed[name] = _Fault(action, float(argument) if argument else None)
+        armed[name] = _Fault(action, _argument(item, argument) if argument else None)
     return armed
+
+
+def _argument(item: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise ValueError(f"REDRIVE_FAULTS: the argument of {item!r} is no number of 0 or more")
+    return value
 
 
 _armed = parse(os.environ.get("REDRIVE_FAULTS", ""))
@@ -100,7 +111,7 @@ def point(name: str) -> int | None:
 
 def _strike(name: str, fault: _Fault) -> int | None:
     if fault.action == "short":
-        return int(fault.argument or 1)
+        return 1 if fault.argument is None else int(fault.argument)
     if fault.action == "hang":
         time.sleep(5.0 if fault.argument is None else fault.argument)
         return None

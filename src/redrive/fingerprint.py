@@ -12,7 +12,7 @@ import re2
 from redrive.dead_letter import Fingerprint
 
 if TYPE_CHECKING:
-    from redrive.failure import Failure, Frame
+    from redrive.failure import Failure, Frame, Raised
 
 MAX_INPUT = 8192
 MAX_TITLE = 300
@@ -24,14 +24,17 @@ _VARYING = [
         (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<uuid>"),
         (r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", "<email>"),
         (r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?", "<time>"),
-        # A quote opens behind a space or a bracket: "can't … won't" is no quotation.
-        (r"(^|[\s(\[{=:,])'[^'\n]*'", r"\1<value>"),
-        (r'"[^"\n]*"', "<value>"),
+        # A quote opens behind a space or a bracket: "can't … won't" is no quotation. One that was cut off never
+        # closes, and is a value all the same.
+        (r"(^|[\s(\[{=:,])'[^'\n]*(?:'|$)", r"\1<value>"),
+        (r'"[^"\n]*(?:"|$)', "<value>"),
+        (r"“[^”\n]*(?:”|$)|«[^»\n]*(?:»|$)", "<value>"),
         (r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?\b", "<address>"),
-        (r"(?i)\b0x[0-9a-f]+\b", "<id>"),
-        (r"(?i)\b[0-9a-f]*[0-9][0-9a-f]*[a-f][0-9a-f]{5,}\b", "<id>"),
+        (r"(?i)\[[0-9a-f]*:[0-9a-f:.]*\](?::\d{1,5})?", "<address>"),
         (r"(?i)\b[a-z]+(?:[-_][a-z]+)*[-_#]\d[\w-]*", "<id>"),
-        (r"[-+]?\d[\d.,]*", "<n>"),
+        (r"(?i)[-+]?\b\d+(?:[.,]\d+)*(?:e[-+]?\d+)?(%|[mµun]?s|min|[hdx]|[kmgt]?i?b)?\b", r"<n>\1"),
+        (r"\w*\d\w*", "<id>"),  # what still holds a digit: hexadecimal, base 32, base 62
+        (r"<[a-z]+>(?:[,:;] ?<[a-z]+>)+", "<list>"),
         (r"\s+", " "),
     )
 ]
@@ -40,7 +43,8 @@ _VARYING = [
 def fingerprint(failure: Failure, *, queue: str) -> Fingerprint:
     """The group of a letter whose last failure this is."""
     text = normalise(failure.text)
-    parts = (queue, failure.handler, failure.type, _place(failure), text)
+    behind = [f"{raised.type} {_place(raised)}" for raised in failure.chain[:-1]]  # a wrapper is not the cause
+    parts = (queue, failure.handler, failure.type, _place(failure.chain[-1]), text, *behind)
     digest = hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
     title = f"{failure.type.rpartition('.')[2]}: {text}" if text else failure.type.rpartition(".")[2]
     return Fingerprint(id=digest[:32], title=title[:MAX_TITLE])
@@ -54,10 +58,10 @@ def normalise(text: str) -> str:
     return str(result).strip()
 
 
-def _place(failure: Failure) -> str:
-    frame = next((each for each in reversed(failure.frames) if each.own), None)
+def _place(raised: Raised) -> str:
+    frame = next((each for each in reversed(raised.frames) if each.own), None)
     if frame is None:
-        frame = failure.frames[-1] if failure.frames else None
+        frame = raised.frames[-1] if raised.frames else None
     return "" if frame is None else _named(frame)
 
 

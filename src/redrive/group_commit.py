@@ -3,10 +3,11 @@
 A commit with `synchronous=FULL` costs an fsync, and one per row is ten times slower than one per group. While
 the thread commits, the next units of work gather; it takes them all. Each caller is answered after COMMIT.
 
-1. A caller hands in a unit: a function of the connection, which may be run again.
-2. The thread takes what waits, `BEGIN IMMEDIATE`, runs the units, `COMMIT`.
-3. If one of several raises, the group is rolled back and each unit runs in a transaction of its own, so that
-   one caller's error is never another's.
+1. A caller hands in a unit: a function of the connection, which may be run again. Small units of one kind are
+   handed in as items of a batch instead, and the group runs one statement for all of them.
+2. The thread takes what waits, `BEGIN IMMEDIATE`, runs the batches, then the units, `COMMIT`.
+3. If one of several raises, the group is rolled back and each runs in a transaction of its own, so that one
+   caller's error is never another's. If the file itself fails (BEGIN, COMMIT), all are told so at once.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
+import time
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -22,19 +24,34 @@ from redrive import faults
 from redrive.errors import CorruptFile, Unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 C = TypeVar("C")
 T = TypeVar("T")
+Item = TypeVar("Item")
 
-_MAX_GROUP = 256
+_MAX_GROUP = 512
 _BUSY_TIMEOUT_MS = 10_000
+_WAL_PAUSE = 0.01
+_ALONE = object()
+_LOOK = object()
 
 
 class _Job(NamedTuple):
-    unit: Callable[[Any], Any]
-    loop: asyncio.AbstractEventLoop
+    work: Callable[..., Any]
+    item: Any
+    """What a batch is given; `_ALONE` for a unit, `_LOOK` for one that only reads."""
     future: asyncio.Future[Any]
+
+
+class _UnitFailed(Exception):
+    """A unit or a batch raised `error`; whatever else goes wrong is the file's doing and everybody's matter."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+_Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
 
 
 class GroupCommit(Generic[C]):
@@ -61,17 +78,21 @@ class GroupCommit(Generic[C]):
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    async def run(self, unit: Callable[[C], T]) -> T:
-        """What the unit gave, after COMMIT. The unit may run twice, so it must change nothing but the file."""
-        if self._closed:
-            raise Unreachable(f"the {self._name} is closed")
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=f"redrive-{self._name}", daemon=True)
-            self._thread.start()
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(unit, loop, future))
-        return await future
+    def run(self, unit: Callable[[C], T]) -> asyncio.Future[T]:
+        """What the unit gave, after COMMIT. The unit may run twice, so it must change nothing but the file.
+        It runs even if nobody waits for it any more.
+        """
+        return self._submit(unit, _ALONE)
+
+    def run_batched(self, batch: Callable[[C, list[Item]], Sequence[T]], item: Item) -> asyncio.Future[T]:
+        """What the batch gave for this item, after COMMIT. Items handed in together for the same batch are
+        given to it together, in their order; it gives one result for each. As `run` otherwise.
+        """
+        return self._submit(batch, item)
+
+    def look(self, unit: Callable[[C], T]) -> asyncio.Future[T]:
+        """What a unit that only reads gave, outside any transaction: nobody is locked out by it."""
+        return self._submit(unit, _LOOK)
 
     async def close(self) -> None:
         """Waits for what was handed in, then closes the connection."""
@@ -82,6 +103,16 @@ class GroupCommit(Generic[C]):
             self._jobs.put(None)
             await asyncio.to_thread(self._thread.join)
 
+    def _submit(self, work: Callable[..., Any], item: Any) -> asyncio.Future[Any]:
+        if self._closed:
+            raise Unreachable(f"the {self._name} is closed", remedy="open a new one")
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=f"redrive-{self._name}", daemon=True)
+            self._thread.start()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._jobs.put(_Job(work, item, future))
+        return future
+
     def _work(self) -> None:
         connection: C | None = None
         while (first := self._jobs.get()) is not None:
@@ -89,9 +120,9 @@ class GroupCommit(Generic[C]):
             try:
                 connection = self._connect() if connection is None else connection
             except BaseException as error:  # noqa: BLE001  the caller gets it; the thread lives on
-                _answer([(job, None, self._explain(error)) for job in group])
+                _answer([(job.future, None, self._explain(error)) for job in group])
             else:
-                self._commit(connection, group)
+                self._serve(connection, group)
             if last:
                 break
         if connection is not None:
@@ -109,22 +140,38 @@ class GroupCommit(Generic[C]):
             group.append(job)
         return group, False
 
+    def _serve(self, connection: C, group: list[_Job]) -> None:
+        writing = [job for job in group if job.item is not _LOOK]
+        if writing:
+            self._commit(connection, writing)
+        for job in group:
+            if job.item is _LOOK:
+                _answer([self._looked(connection, job)])
+
+    def _looked(self, connection: C, job: _Job) -> _Answer:
+        try:
+            return job.future, job.work(connection), None
+        except BaseException as error:  # noqa: BLE001  as above
+            return job.future, None, self._explain(error)
+
     def _commit(self, connection: C, group: list[_Job]) -> None:
         try:
             results = self._transaction(connection, group)
-        except BaseException as error:  # noqa: BLE001  as above
+        except _UnitFailed as failed:
             if len(group) == 1:
-                _answer([(group[0], None, self._explain(error))])
+                _answer([(group[0].future, None, self._explain(failed.error))])
                 return
             for job in group:
                 self._commit(connection, [job])
+        except BaseException as error:  # noqa: BLE001  as above
+            _answer([(job.future, None, self._explain(error)) for job in group])
         else:
-            _answer([(job, result, None) for job, result in zip(group, results, strict=True)])
+            _answer([(job.future, result, None) for job, result in zip(group, results, strict=True)])
 
     def _transaction(self, connection: C, group: list[_Job]) -> list[Any]:
         self._control(connection, "BEGIN IMMEDIATE")
         try:
-            results = [job.unit(connection) for job in group]
+            results = _results(connection, group)
             faults.point(f"{self._name}.before_commit")
             self._control(connection, "COMMIT")
         except BaseException:
@@ -138,50 +185,88 @@ class GroupCommit(Generic[C]):
             self._control(connection, "ROLLBACK")
 
 
-def _answer(answers: list[tuple[_Job, Any, BaseException | None]]) -> None:
-    # One wake-up per group, not one per caller.
-    loop = answers[0][0].loop
+def _results(connection: Any, group: list[_Job]) -> list[Any]:
+    results: list[Any] = [None] * len(group)
+    batches: dict[Callable[..., Any], list[int]] = {}
+    units: list[int] = []
+    for place, job in enumerate(group):
+        (units if job.item is _ALONE else batches.setdefault(job.work, [])).append(place)
     try:
-        loop.call_soon_threadsafe(_resolve, answers)
-    except RuntimeError:  # the loop is gone, and with it everybody who waited
-        return
+        for batch, places in batches.items():
+            given = batch(connection, [group[place].item for place in places])
+            for place, result in zip(places, given, strict=True):
+                results[place] = result
+        for place in units:
+            results[place] = group[place].work(connection)
+    except BaseException as error:
+        raise _UnitFailed(error) from error
+    return results
 
 
-def _resolve(answers: list[tuple[_Job, Any, BaseException | None]]) -> None:
-    for job, result, error in answers:
-        if job.future.done():
+def _answer(answers: list[_Answer]) -> None:
+    # One wake-up per loop (there is nearly always one), not one per caller.
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
+    for answer in answers:
+        by_loop.setdefault(answer[0].get_loop(), []).append(answer)
+    for loop, theirs in by_loop.items():
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and with it everybody who waited
+            loop.call_soon_threadsafe(_resolve, theirs)
+
+
+def _resolve(answers: list[_Answer]) -> None:
+    for future, result, error in answers:
+        if future.done():
             continue
         if error is None:
-            job.future.set_result(result)
+            future.set_result(result)
         else:
-            job.future.set_exception(error)
+            future.set_exception(error)
+
+
+def open_sqlite(path: str) -> sqlite3.Connection:
+    """A connection without implicit transactions that waits for others; nothing is read or written yet."""
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_TIMEOUT_MS / 1000)
 
 
 def connect_sqlite(path: str) -> sqlite3.Connection:
     """A connection with our settings: WAL, every commit synced, no implicit transactions, waits for others."""
-    connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, timeout=_BUSY_TIMEOUT_MS / 1000
-    )
-    configure_sqlite(connection)
+    connection = open_sqlite(path)
+    try:
+        configure_sqlite(connection)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
 def configure_sqlite(connection: sqlite3.Connection) -> None:
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        f"busy_timeout={_BUSY_TIMEOUT_MS}",
-        "foreign_keys=ON",
-    ):
+    _use_wal(connection)
+    for pragma in ("synchronous=FULL", f"busy_timeout={_BUSY_TIMEOUT_MS}", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    # Of several processes that open a new file at once, SQLite refuses all but one without waiting.
+    deadline = time.monotonic() + _BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(_WAL_PAUSE)
+        else:
+            return
 
 
 def explain_sqlite(error: BaseException, path: str) -> BaseException:
     """Our error for what SQLite says about the file; anything else is given back as it is."""
     cause = getattr(error, "orig", None) or error
+    text = str(cause)
+    if isinstance(cause, OSError):
+        return Unreachable(f"cannot use {path}: {text}", remedy=_remedy(text))
     if not isinstance(cause, sqlite3.Error):
         return error
-    text = str(cause)
     if "not a database" in text or "malformed" in text:
         return CorruptFile(
             f"{path} is damaged or not a database of ours: {text}",
@@ -193,7 +278,7 @@ def explain_sqlite(error: BaseException, path: str) -> BaseException:
 
 
 def _remedy(text: str) -> str:
-    if "full" in text:
+    if "full" in text or "No space" in text:
         return "free some disk space; nothing was lost, work goes on by itself"
     if "locked" in text or "busy" in text:
         return "another process holds the file; try again"

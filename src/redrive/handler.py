@@ -9,11 +9,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from redrive.binding import bind, payload_type
+from redrive.binding import behind, bind, payload_type
 from redrive.errors import ConfigurationError, Permanent
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Executor
 
     from redrive.classification import Kinds
     from redrive.dead_letter import DeadLetter
@@ -47,7 +47,13 @@ class Handler:
         concurrency: int | None = None,
         inbox: Inbox | None = None,
         hook: DeadLetterHook | None = None,
+        attempts: int | None = None,
     ) -> None:
+        if concurrency is not None and concurrency < 1:
+            raise ConfigurationError(
+                f"the handler for {queue!r} has concurrency={concurrency}: it would never run",
+                remedy="use 1 or more",
+            )
         self.queue = queue
         self.name = name or name_of(function)
         self.function = function
@@ -57,9 +63,12 @@ class Handler:
         self.concurrency = concurrency
         self.inbox = inbox
         self.hook = hook
-        self.payload_type = payload_type(function)
+        self.attempts = attempts
+        """S3's `max_retries`: how often, where `retry` does not say it; when is for app and settings to say."""
+        transaction = None if inbox is None else inbox.provides
+        self.payload_type = payload_type(function, transaction=transaction)
         self.is_async = is_async(function)
-        self._bind = bind(function, transaction=None if inbox is None else inbox.provides)
+        self._bind = bind(function, transaction=transaction)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -69,7 +78,7 @@ class Handler:
         self.hook = hook
         return hook
 
-    async def run(self, message: Message, executor: ThreadPoolExecutor) -> None:
+    async def run(self, message: Message, executor: Executor) -> None:
         """One attempt. With an inbox, the effect happens once per message id, however often this is called."""
         if self.inbox is None:
             await self._invoke(self._bind(message, None), executor)
@@ -78,20 +87,31 @@ class Handler:
             if transaction is not None:
                 await self._invoke(self._bind(message, transaction), executor)
 
-    async def _invoke(self, arguments: tuple[Any, ...], executor: ThreadPoolExecutor) -> None:
+    async def _invoke(self, arguments: tuple[Any, ...], executor: Executor) -> None:
         if self.is_async:
             await self.function(*arguments)
-        else:
-            await in_thread(executor, self.function, *arguments)
+            return
+        result = await in_thread(executor, self.function, *arguments)
+        if inspect.isawaitable(result):  # a plain function around an async one, as many decorators make
+            await result
 
 
-async def in_thread(executor: ThreadPoolExecutor, function: Callable[..., Any], *arguments: Any) -> Any:
+async def in_thread(executor: Executor, function: Callable[..., Any], *arguments: Any) -> Any:
     """A plain function in a thread, with the caller's context variables."""
-    call = functools.partial(contextvars.copy_context().run, function, *arguments)
+    call = functools.partial(contextvars.copy_context().run, _call, function, *arguments)
     return await asyncio.get_running_loop().run_in_executor(executor, call)
 
 
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except StopIteration as error:  # no future can carry it: whoever awaits the call would wait for ever
+        raise RuntimeError("the function raised StopIteration") from error
+
+
 def name_of(function: Callable[..., Any]) -> str:
+    if isinstance(function, functools.partial):
+        function = behind(function)
     return str(getattr(function, "__qualname__", type(function).__name__))
 
 

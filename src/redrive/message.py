@@ -12,7 +12,7 @@ import base64
 import json
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -43,7 +43,8 @@ class Envelope(msgspec.Struct, frozen=True):
     data: msgspec.Raw
     metadata: msgspec.Raw
     error: ErrorNote | None
-    retry_count: int
+    retry_count: Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+    """Beyond any real count it is somebody else's layout, and would not fit where counts are kept."""
 
 
 class Overlay(msgspec.Struct, frozen=True):
@@ -67,6 +68,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     source: str | None = None
     overlay: Overlay | None = None
 
+    def __repr__(self) -> str:
+        """Without body, headers and key: a payload must not reach a log or an error by way of a repr."""
+        size = "no body" if self.body is None else f"{len(self.body)} bytes"
+        return f"Message(id={self.id!r}, queue={self.queue!r}, {size}, retry_count={self.retry_count})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("id", self.id), ("queue", self.queue)]
+
     @classmethod
     def create(
         cls,
@@ -87,8 +96,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             version=VERSION,
             source=source,
             queue=queue,
-            data=msgspec.Raw(_encoder.encode(data)),
-            metadata=msgspec.Raw(_encoder.encode(metadata or {})),
+            data=_encoded("data", data),
+            metadata=_encoded("metadata", metadata or {}),
             error=None,
             retry_count=0,
         )
@@ -124,7 +133,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        found = {} if self.envelope is None else read_json(bytes(self.envelope.metadata))
+        """The envelope's metadata. Empty for a foreign message, and for metadata that is no readable object."""
+        try:
+            found = {} if self.envelope is None else read_json(bytes(self.envelope.metadata))
+        except ValueError:
+            return {}
         return found if isinstance(found, dict) else {}
 
     @property
@@ -149,8 +162,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return found if isinstance(found, str) else None
 
     def with_error(self, message: str, code: str, trace: str) -> Message:
+        """The last failure in S3's form, within a size budget (SD11). A trace keeps its end: what was raised."""
         note = ErrorNote(
-            message=cut(message, ERROR_TEXT_BUDGET), code=cut(code, 256), trace=cut(trace, ERROR_TRACE_BUDGET)
+            message=cut(message, ERROR_TEXT_BUDGET), code=cut(code, 256), trace=_end(trace, ERROR_TRACE_BUDGET)
         )
         return msgspec.structs.replace(self, overlay=Overlay(note, self.retry_count))
 
@@ -170,14 +184,15 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         `data` and `metadata` keep their bytes. A foreign body is shown as its JSON, its text, or base64.
         """
         if self.envelope is not None:
-            if self.overlay is None and self.body is not None:
+            current = (self.error, self.retry_count)
+            if self.body is not None and current == (self.envelope.error, self.envelope.retry_count):
                 return self.body
             shown = msgspec.structs.replace(self.envelope, error=self.error, retry_count=self.retry_count)
             return _encoder.encode(shown)
         return _encoder.encode(
             Envelope(
                 message_id=printable(self.id),
-                timestamp=self.sent_at.isoformat(timespec="milliseconds"),
+                timestamp=self.sent_at.astimezone(UTC).isoformat(timespec="milliseconds"),
                 version=VERSION,
                 source=printable(self.source or ""),
                 queue=printable(self.queue),
@@ -205,14 +220,27 @@ def read_json(payload: bytes | None) -> Any:
 
 
 def cut(text: str, budget: int) -> str:
-    """At most `budget` characters, the end replaced by a marker that says how much is gone."""
+    """At most `budget` characters of the text, then a marker that says how many are gone."""
     safe = printable(text)
     return safe if len(safe) <= budget else f"{safe[:budget]}...[{len(safe) - budget} characters cut]"
+
+
+def _end(text: str, budget: int) -> str:
+    """As `cut`, from the other side."""
+    safe = printable(text)
+    return safe if len(safe) <= budget else f"[{len(safe) - budget} characters cut]...{safe[-budget:]}"
 
 
 def printable(text: str) -> str:
     """Text that can be encoded as UTF-8: lone surrogates become escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _encoded(what: str, value: Any) -> msgspec.Raw:
+    try:
+        return msgspec.Raw(_encoder.encode(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"the {what} cannot be written as JSON: {error}") from error
 
 
 def _view(body: bytes | None) -> bytes:

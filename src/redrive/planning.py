@@ -47,6 +47,19 @@ def _policy(app: App, handler: Handler | None, queue: str, settings: Settings) -
 def _retry(app: App, handler: Handler | None, queue: str, settings: Settings) -> Retry:
     if handler is not None and handler.retry is not None:
         return handler.retry
+    retry = _general_retry(app, queue, settings)
+    if handler is None or handler.attempts is None:
+        return retry
+    return Retry(
+        handler.attempts,
+        retry.delays,
+        immediate=retry.immediate,
+        immediate_delay=retry.immediate_delay,
+        budget=retry.budget,
+    )
+
+
+def _general_retry(app: App, queue: str, settings: Settings) -> Retry:
     own = settings.for_queue(queue).retry
     if own == settings.retry and app.retry is not None:
         return app.retry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,7 +11,7 @@ from redrive import errors
 from redrive.classification import Classifier, Kinds
 from redrive.duration import Duration, seconds
 from redrive.failure import FailureKind
-from redrive.schedule import MIN_DELAY, Schedule, explicit, exponential
+from redrive.schedule import MAX_DELAY, MIN_DELAY, Schedule, explicit, exponential, fixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +24,8 @@ class Retry:
     """How often and when.
 
     `attempts` counts every run of the handler, the first included. The first `immediate` retries happen in
-    place, `immediate_delay` apart; the others by `delays`. `budget` is the time from the first attempt after
-    which no further one is started (None: no limit).
+    place, `immediate_delay` apart; the others by `delays` (a single duration: always that long). `budget` is the
+    time from the first attempt after which no further one is started (None: no limit).
     """
 
     __slots__ = ("attempts", "budget", "delays", "immediate", "immediate_delay")
@@ -32,7 +33,7 @@ class Retry:
     def __init__(
         self,
         attempts: int = 5,
-        delays: Schedule | Sequence[Duration] | None = None,
+        delays: Schedule | Duration | Sequence[Duration] | None = None,
         *,
         immediate: int = 0,
         immediate_delay: Duration = "100ms",
@@ -61,9 +62,11 @@ class Retry:
         )
 
 
-def _schedule(delays: Schedule | Sequence[Duration] | None) -> Schedule:
+def _schedule(delays: Schedule | Duration | Sequence[Duration] | None) -> Schedule:
     if delays is None:
         return exponential()
+    if isinstance(delays, str | int | float | timedelta):
+        return fixed(delays)
     return delays if isinstance(delays, Schedule) else explicit(delays)
 
 
@@ -115,7 +118,7 @@ class FailurePolicy:
 
     def _next(self, error: BaseException, attempt: int) -> RetryAfter:
         if isinstance(error, errors.Transient) and error.retry_after is not None:
-            return RetryAfter(max(error.retry_after, MIN_DELAY))
+            return RetryAfter(min(max(error.retry_after, MIN_DELAY), MAX_DELAY))
         if attempt <= self.retry.immediate:
             return RetryAfter(self.retry.immediate_delay, in_place=True)
         return RetryAfter(self.retry.delays.delay(attempt - self.retry.immediate, self._random()))

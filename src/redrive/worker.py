@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import signal
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,13 +18,16 @@ import structlog
 from redrive.attempt import Attempts
 from redrive.clock import Clock, SystemClock
 from redrive.consumer import Consumer, ConsumerOptions
-from redrive.errors import RedriveError
+from redrive.errors import CorruptFile, Unreachable
 from redrive.handler import Handler, NoHandler
+from redrive.message import Message  # noqa: TC001  binding reads it at run time
 from redrive.policy import FailurePolicy
 from redrive.settling import Settling
 from redrive.sinks import QueueSink, Sink, SinkChain, SpoolSink, StoreSink
 from redrive.suspects import Suspects
 from redrive.tally import Tally
+from redrive.telemetry.error_facts import error_facts
+from redrive.threads import HandlerThreads
 from redrive.upkeep.expiry import expire
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
     from redrive.app import App
     from redrive.failure import Host
-    from redrive.message import Message
     from redrive.stores import DeadLetterStore
     from redrive.transports import Transport
     from redrive.upkeep.journal import Journal
@@ -81,10 +82,8 @@ class Worker:
         self._clock = clock or SystemClock()
         self._store_sink = StoreSink(store, clock=self._clock, random=random)
         self._tally = Tally()
-        self._executor = ThreadPoolExecutor(
-            max_workers=sum(plan.options.concurrency for plan in plans.values()) or 1,
-            thread_name_prefix="redrive-handler",
-        )
+        self._executor = HandlerThreads(sum(plan.options.concurrency for plan in plans.values()) or 1)
+        self._suspects_alone = asyncio.Lock()
         self._stopping = asyncio.Event()
         self._forced = asyncio.Event()
         self.consumers = [self._consumer(queue, plan) for queue, plan in plans.items()]
@@ -93,10 +92,11 @@ class Worker:
     def ready(self) -> bool:
         return all(consumer.ready for consumer in self.consumers)
 
-    async def run(self, *, drain: bool = False) -> None:
+    async def run(self, *, drain: bool = False, upkeep: bool = True) -> None:
         """Works until it is stopped, or with `drain` until its queues and their retries are empty."""
         jobs = [asyncio.create_task(consumer.run()) for consumer in self.consumers]
-        jobs += [asyncio.create_task(job) for job in self._upkeep()]
+        if upkeep:
+            jobs += [asyncio.create_task(job) for job in self._upkeep()]
         if drain:
             jobs.append(asyncio.create_task(self._stop_when_empty()))
         stopping = asyncio.create_task(self._stopping.wait())
@@ -107,6 +107,7 @@ class Worker:
             for job in (stopping, *jobs):
                 job.cancel()
             ended = await asyncio.gather(stopping, *jobs, return_exceptions=True)
+            await asyncio.gather(*(consumer.finish(0) for consumer in self.consumers))  # if this was cancelled
             await self._leave()
         for result in ended:
             if isinstance(result, Exception):
@@ -138,7 +139,7 @@ class Worker:
         forced.cancel()
 
     async def _leave(self) -> None:
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._executor.shutdown()
         await self._quietly("attempt counts", self._tally.flush(self._store))
 
     def _upkeep(self) -> list[Coroutine[Any, Any, None]]:
@@ -160,8 +161,8 @@ class Worker:
     async def _quietly(self, what: str, job: Awaitable[object]) -> None:
         try:
             await job
-        except (RedriveError, OSError) as error:
-            log.warning("upkeep failed, will be tried again", what=what, error=str(error))
+        except Exception as error:  # noqa: BLE001  whatever it was, consumption goes on
+            log.warning("upkeep failed, will be tried again", what=what, **error_facts(error))
 
     async def _drain_spool(self) -> None:
         """What was spooled while the store was away goes into it, each letter once by its identity."""
@@ -179,12 +180,18 @@ class Worker:
     async def _stop_when_empty(self) -> None:
         names = self._transport.names
         watched = {name for queue in self._plans for name in (queue, names.retry_of(queue))}
-        while True:
-            depths = await self._transport.depths()
-            busy = any(consumer.busy for consumer in self.consumers)
-            if not busy and not any(depth.total for name, depth in depths.items() if name in watched):
-                return
+        while any(consumer.busy for consumer in self.consumers) or await self._anything_in(watched):
             await self._clock.sleep(_DRAIN_EVERY)
+
+    async def _anything_in(self, queues: set[str]) -> bool:
+        try:
+            depths = await self._transport.depths()
+        except CorruptFile:
+            raise
+        except Unreachable:
+            return True  # nobody knows; the consumers wait for the broker too
+        busy = any(consumer.busy for consumer in self.consumers)  # one that ends its message now may send another
+        return busy or any(depth.total for name, depth in depths.items() if name in queues)
 
     def _consumer(self, queue: str, plan: QueuePlan) -> Consumer:
         handler = self._app.handlers.get(queue) or _nobody(queue)
@@ -214,7 +221,7 @@ class Worker:
             transport=self._transport,
             attempts=attempts,
             settling=settling,
-            suspects=Suspects(self._journal, settling),
+            suspects=Suspects(self._journal, settling, asyncio.Lock()),
             options=plan.options,
             clock=self._clock,
         )
@@ -225,8 +232,7 @@ class Worker:
 
 
 def _nobody(queue: str) -> Handler:
-    def refuse(message: Message) -> None:  # noqa: ARG001  its place in the signature is what binding reads
+    def refuse(_message: Message) -> None:
         raise NoHandler(f"no handler for queue {queue!r}")
 
-    refuse.__annotations__ = {}
     return Handler(queue, refuse, name="(none)")

@@ -43,7 +43,8 @@ def demo(
     else:
         story = Story(settings_file, feed, lambda _: None)
         _tell(story, once=once)
-    _next_commands(settings_file, story.left)
+    for line in _commands(settings_file, story.left):
+        note(line)
 
 
 def _on_screen(settings_file: Path, feed: Feed, *, once: bool) -> Story:
@@ -55,13 +56,23 @@ def _on_screen(settings_file: Path, feed: Feed, *, once: bool) -> Story:
 
     with Live(console=console(), auto_refresh=False) as display:
 
-        def paint(now: Story) -> None:
-            display.update(
-                screen(now.chapter, done=done, depths=now.depths, feed=feed, groups=now.groups), refresh=True
+        def paint(now: Story, commands: tuple[str, ...] | None = None) -> None:
+            if commands is None:
+                commands = _commands(settings_file, now.left) if now.left else ()
+            seen = screen(
+                now.chapter,
+                done=done,
+                depths=now.depths,
+                feed=feed,
+                groups=now.groups,
+                commands=commands,
+                height=display.console.height,
             )
+            display.update(seen, refresh=True)
 
         story = Story(settings_file, feed, paint)
         _tell(story, once=once)
+        paint(story, commands=())  # they follow below, where they can be copied
     return story
 
 
@@ -72,16 +83,20 @@ def _tell(story: Story, *, once: bool) -> None:
         note("the shop is closed; its messages and letters are kept")
 
 
-def _next_commands(settings_file: Path, letter: str) -> None:
-    redrive = f"{_redrive()} --config {settings_file}"
-    note("")
-    note("Now you. Look at what was set apart, put one back, and let it be handled:")
-    note("")
-    note(f"  {redrive} list")
-    note(f"  {redrive} retry {letter or 'ID'} --yes")
-    note(f"  {redrive} work redrive.demo.shop:app --drain")
-    note("")
-    note(f"Then `{redrive} show {letter or 'ID'}` tells the whole life of that message.")
+def _commands(settings_file: Path, letter: str) -> tuple[str, ...]:
+    redrive = f"{_redrive()} -c {settings_file}"
+    return (
+        "",
+        "Now you. Look at what was set apart, put one back, and let it be handled:",
+        "",
+        f"  {redrive} list",
+        f"  {redrive} retry {letter or 'ID'} --yes",
+        f"  {redrive} work redrive.demo.shop:app --drain",
+        "",
+        "and then see the whole life of that message:",
+        "",
+        f"  {redrive} show {letter or 'ID'}",
+    )
 
 
 def _redrive() -> str:

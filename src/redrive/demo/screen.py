@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from redrive.transports import QueueDepth
 
 QUEUES = ("orders", "payments", "emails")
+_WITH_COMMANDS, _FEWEST_LINES = 36, 4
 _STYLES = {"retry": "yellow", "dead": "red", "story": "bold cyan", "redrive": "green"}
 
 
@@ -29,12 +30,19 @@ def screen(
     depths: Mapping[str, QueueDepth],
     feed: Feed,
     groups: Sequence[FailureGroup],
+    commands: Sequence[str],
+    height: int,
 ) -> RenderableType:
+    """Fits a terminal of this many lines: what just happened gives way first, then the commands."""
+    if height < _WITH_COMMANDS:
+        commands = ()
+    lines = list(feed.lines)[-max(_FEWEST_LINES, height - _WITH_COMMANDS) :]
     return Group(
         Panel(Text(chapter, style="bold"), title="redrive demo", border_style="cyan"),
         _queues(done, depths, feed),
-        Panel(Group(*(_line(each) for each in feed.lines)), title="what just happened", border_style="dim"),
+        Panel(Group(*(_line(each) for each in lines)), title="what just happened", border_style="dim"),
         _groups(groups),
+        *(Text(each, no_wrap=True, overflow="fold") for each in commands),
     )
 
 

@@ -107,7 +107,7 @@ class Story:
         await self._put_back(desk)
         if once:
             return
-        self._begin("New orders keep coming. Try the commands below in another terminal; Ctrl-C ends the shop.")
+        self._begin("New orders keep coming. Try the commands below in another terminal. Ctrl-C ends the shop.")
         while True:
             queue, data = next(customers)
             await shop.app.send(queue, data, source="webshop")
