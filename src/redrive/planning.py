@@ -14,8 +14,10 @@ from redrive.worker import QueuePlan
 
 if TYPE_CHECKING:
     from redrive.app import App
+    from redrive.classification import Kinds, Matcher
+    from redrive.failure import FailureKind
     from redrive.handler import Handler
-    from redrive.settings import RetrySettings, Settings
+    from redrive.settings import KindsSettings, RetrySettings, Settings
 
 
 def plan(app: App, queue: str, settings: Settings) -> QueuePlan:
@@ -40,8 +42,20 @@ def plan(app: App, queue: str, settings: Settings) -> QueuePlan:
 
 
 def _policy(app: App, handler: Handler | None, queue: str, settings: Settings) -> FailurePolicy:
-    kinds = [each for each in (handler.kinds if handler else None, app.kinds) if each]
+    levels: list[Kinds | None] = [
+        handler.kinds if handler else None,
+        _named(settings.for_queue(queue).kinds),
+        app.kinds,
+        _named(settings.kinds),
+    ]
+    kinds = [each for each in levels if each]
     return FailurePolicy(_retry(app, handler, queue, settings), kinds=kinds, random=random.random)
+
+
+def _named(kinds: KindsSettings) -> Kinds:
+    named: dict[Matcher, FailureKind | str] = {}
+    named.update(kinds.by_name())
+    return named
 
 
 def _retry(app: App, handler: Handler | None, queue: str, settings: Settings) -> Retry:

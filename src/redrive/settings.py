@@ -51,7 +51,7 @@ def _unset(value: Any) -> Any:
 
 def _items(value: Any) -> Any:
     # A variable holds one text; a file holds a list.
-    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
 def _url(value: Any) -> Any:
@@ -83,6 +83,7 @@ Count = Annotated[int, BeforeValidator(_number), Field(ge=0)]
 Positive = Annotated[int, BeforeValidator(_number), Field(ge=1)]
 OptionalSeconds = Annotated[Annotated[float, BeforeValidator(seconds)] | None, BeforeValidator(_unset), SECONDS]
 OptionalDelays = Annotated[tuple[Seconds, ...] | None, BeforeValidator(_items), BeforeValidator(_unset), SECONDS]
+TypeNames = Annotated[tuple[str, ...], BeforeValidator(_items)]
 Url = Annotated[InstanceOf[SecretUrl], BeforeValidator(_url)]
 Template = Annotated[str, BeforeValidator(_template)]
 
@@ -151,6 +152,17 @@ class RetrySettings(Section):
         return self
 
 
+class KindsSettings(Section):
+    """Exception types by their full name, `package.module.Type`; `*` stands for anything. Subclasses count."""
+
+    transient: TypeNames = ()
+    permanent: TypeNames = ()
+    critical: TypeNames = ()
+
+    def by_name(self) -> dict[str, str]:
+        return {name: kind for kind in type(self).model_fields for name in getattr(self, kind)}
+
+
 class HandlingSettings(Section):
     """How one queue is worked on."""
 
@@ -183,6 +195,8 @@ class DeadLetterSettings(Section):
 class QueueSettings(HandlingSettings):
     """One queue's own values; what is not set comes from [worker], [retry] and [dead_letters]."""
 
+    kinds: KindsSettings = KindsSettings()
+    """Weighed before what the app says in code; [kinds] is weighed after it."""
     retry: RetrySettings = RetrySettings()
     dead_letters: DeadLetterSettings = DeadLetterSettings()
 
@@ -208,6 +222,7 @@ class Settings(Section):
     app: AppSettings = AppSettings()
     broker: BrokerSettings = BrokerSettings()
     store: StoreSettings = StoreSettings()
+    kinds: KindsSettings = KindsSettings()
     retry: RetrySettings = RetrySettings()
     worker: WorkerSettings = WorkerSettings()
     dead_letters: DeadLetterSettings = DeadLetterSettings()

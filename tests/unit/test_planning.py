@@ -1,0 +1,66 @@
+"""Handler, queue's settings, app, general settings: nearer wins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redrive.app import App
+from redrive.failure import FailureKind
+from redrive.planning import plan
+from redrive.policy import Retry
+from redrive.schedule import fixed
+from redrive.settings import Settings
+
+
+def app_with(*, handler: dict[str, Any] | None = None, **app: Any) -> App:
+    made = App("test", **app)
+
+    @made.handler("orders", **(handler or {}))
+    async def handle(body: bytes) -> None: ...
+
+    return made
+
+
+def kind_of(error: Exception, app: App, **settings: Any) -> FailureKind:
+    return plan(app, "orders", Settings.model_validate(settings)).policy.classify(error)
+
+
+def test_a_kind_is_taken_from_the_settings_by_name() -> None:
+    assert kind_of(KeyError("x"), app_with(), kinds={"permanent": ["LookupError"]}) is FailureKind.PERMANENT
+    assert kind_of(KeyError("x"), app_with()) is FailureKind.TRANSIENT
+
+
+def test_the_app_in_code_is_asked_before_the_general_settings() -> None:
+    app = app_with(kinds={KeyError: "transient"})
+    assert kind_of(KeyError("x"), app, kinds={"critical": ["KeyError"]}) is FailureKind.TRANSIENT
+
+
+def test_the_queues_settings_are_asked_before_the_app() -> None:
+    app = app_with(kinds={KeyError: "transient"})
+    queues = {"orders": {"kinds": {"permanent": ["KeyError"]}}}
+    assert kind_of(KeyError("x"), app, queues=queues) is FailureKind.PERMANENT
+
+
+def test_the_handler_is_asked_first() -> None:
+    app = app_with(handler={"kinds": {KeyError: "critical"}}, kinds={KeyError: "transient"})
+    queues = {"orders": {"kinds": {"permanent": ["KeyError"]}}}
+    assert kind_of(KeyError("x"), app, queues=queues) is FailureKind.CRITICAL
+
+
+def attempts_of(app: App, **settings: Any) -> int:
+    return plan(app, "orders", Settings.model_validate(settings)).policy.retry.attempts
+
+
+def test_the_retry_comes_from_the_nearest_place_that_says_something() -> None:
+    general: dict[str, Any] = {"retry": {"attempts": 2}}
+    queue: dict[str, Any] = general | {"queues": {"orders": {"retry": {"attempts": 3}}}}
+    assert attempts_of(app_with(), **general) == 2
+    assert attempts_of(app_with(retry=Retry(4, fixed("1s"))), **general) == 4
+    assert attempts_of(app_with(retry=Retry(4, fixed("1s"))), **queue) == 3
+    assert attempts_of(app_with(handler={"retry": Retry(6)}), **queue) == 6
+
+
+def test_a_timeout_of_zero_is_none_and_the_handlers_own_wins() -> None:
+    settings = Settings.model_validate({"worker": {"handler_timeout": 0}})
+    assert plan(app_with(), "orders", settings).timeout is None
+    assert plan(app_with(handler={"timeout": "2s"}), "orders", settings).timeout == 2.0
