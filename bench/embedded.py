@@ -1,10 +1,10 @@
 """Embedded broker: messages per second from send through an empty handler to the acknowledgement.
 
 All on one SQLite file in WAL mode with every commit synced. Two cases: one message in flight (each step its own
-commit), and a hundred (commits shared by those who wait together). The raw loop makes the same steps by hand with the
-same commits: insert, lease, delete, one row per commit or a hundred; its rows hold what ours hold, JSON is written and
-read. Huey is set up as its documentation says for durability (`fsync=True`), without a result store. It takes the row
-out before it runs the task, so a crash loses the task, and its two commits per task cannot be shared.
+commit), and a hundred (commits shared by those who wait together). The raw loop makes the same steps by hand with
+the same commits: insert, lease, delete, one row per commit or a hundred; its rows hold what ours hold, JSON is
+written and read. Huey is set up as its documentation says for durability (`fsync=True`), without a result store.
+It takes the row out before it runs the task, so a crash loses the task, and its commits cannot be shared.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def huey(case: str) -> float:
     with tempfile.TemporaryDirectory() as folder:
         queue = SqliteHuey("bench", filename=f"{folder}/huey.db", fsync=True, results=False, utc=True)
 
-        @queue.task()
+        @queue.task()  # type: ignore[untyped-decorator]  # huey ships no types
         def handle(body: dict[str, object]) -> None:
             pass
 
@@ -124,8 +124,9 @@ def _raw_receives(connection: sqlite3.Connection, count: int, together: int) -> 
         now = time.time_ns()
         connection.execute("BEGIN IMMEDIATE")
         rows = connection.execute(
-            "UPDATE messages SET due_at = ?, receipt = 7 WHERE id IN (SELECT id FROM messages WHERE queue = 'orders'"
-            " AND due_at <= ? ORDER BY due_at LIMIT ?) RETURNING id, message_id, source, sent_at, headers, body",
+            "UPDATE messages SET due_at = ?, receipt = 7 WHERE id IN"
+            " (SELECT id FROM messages WHERE queue = 'orders' AND due_at <= ? ORDER BY due_at LIMIT ?)"
+            " RETURNING id, message_id, source, sent_at, headers, body",
             (now + 60_000_000_000, now, together),
         ).fetchall()
         connection.execute("COMMIT")

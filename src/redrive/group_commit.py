@@ -30,7 +30,7 @@ C = TypeVar("C")
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-_MAX_GROUP = 512
+_MAX_GROUP = 512  # more are taken only if one turn of the loop brought more
 _BUSY_TIMEOUT_MS = 10_000
 _WAL_PAUSE = 0.01
 _ALONE = object()
@@ -74,7 +74,9 @@ class GroupCommit(Generic[C]):
         self._control = control
         self._disconnect = disconnect
         self._explain = explain
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._waiting: list[_Job] = []
+        self._turn: asyncio.AbstractEventLoop | None = None
+        self._jobs: SimpleQueue[list[_Job] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -100,6 +102,7 @@ class GroupCommit(Generic[C]):
             return
         self._closed = True
         if self._thread is not None:
+            self._hand_over()
             self._jobs.put(None)
             await asyncio.to_thread(self._thread.join)
 
@@ -109,9 +112,20 @@ class GroupCommit(Generic[C]):
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=f"redrive-{self._name}", daemon=True)
             self._thread.start()
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._jobs.put(_Job(work, item, future))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self._waiting.append(_Job(work, item, future))
+        if self._turn is not loop:  # the loop itself, so that one that ended in between holds nobody up
+            self._turn = loop
+            loop.call_soon(self._hand_over)
         return future
+
+    def _hand_over(self) -> None:
+        # Once per turn of the event loop: whoever goes on in the same turn shares the commit.
+        self._turn = None
+        jobs, self._waiting = self._waiting, []
+        if jobs:
+            self._jobs.put(jobs)
 
     def _work(self) -> None:
         connection: C | None = None
@@ -128,16 +142,15 @@ class GroupCommit(Generic[C]):
         if connection is not None:
             self._disconnect(connection)
 
-    def _gather(self, first: _Job) -> tuple[list[_Job], bool]:
-        group = [first]
+    def _gather(self, group: list[_Job]) -> tuple[list[_Job], bool]:
         while len(group) < _MAX_GROUP:
             try:
-                job = self._jobs.get_nowait()
+                more = self._jobs.get_nowait()
             except Empty:
                 break
-            if job is None:
+            if more is None:
                 return group, True
-            group.append(job)
+            group.extend(more)
         return group, False
 
     def _serve(self, connection: C, group: list[_Job]) -> None:

@@ -49,6 +49,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     """A delivery that is neither acked nor released comes back by itself while its process lives."""
     ordered: bool = True
     """Without failures and with one consumer, messages arrive in the order they were sent."""
+    lasting_identity: bool = True
+    """A retried message keeps its source identity."""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
