@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from redrive.stores import DeadLetterStore, HandlerTally
+from redrive.statistics import HandlerTally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from redrive.failure import Failure
+    from redrive.stores import DeadLetterStore
 
 
 class Tally:

@@ -5,16 +5,14 @@ A driver passes `redrive.testing.store_contract`. Drivers sit in `DRIVERS`, impo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
-
-from redrive.dead_letter import Status
 from redrive.registry import Driver, load_driver
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
     from redrive.control import RedriveTicket
     from redrive.dead_letter import (
         Actor,
@@ -23,69 +21,12 @@ if TYPE_CHECKING:
         Entry,
         FailureGroup,
         Recorded,
+        Status,
         Transition,
     )
+    from redrive.letter_query import LetterQuery
     from redrive.message import Message
-
-MAX_PAGE = 500
-
-
-class LetterQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which letters: every field that is set must match."""
-
-    ids: tuple[str, ...] | None = None
-    status: Status | None = None
-    queue: str | None = None
-    handler: str | None = None
-    type: str | None = None
-    """Exception type: its full name or its last part."""
-    group: str | None = None
-    """A group's id or the beginning of one."""
-    created_before: datetime | None = None
-    created_after: datetime | None = None
-    after: str | None = None
-    """A letter's id: the page goes on behind it (newest first, so: older ones)."""
-    limit: int = 50
-    """At most MAX_PAGE."""
-
-
-class HandlerTally(msgspec.Struct, frozen=True):
-    """Attempts of one handler that ended since the last tally."""
-
-    handler: str
-    queue: str
-    succeeded: int
-    failed: int
-
-
-class FailureRate(msgspec.Struct, frozen=True):
-    """S2's FailureRate."""
-
-    handler: str
-    succeeded: int
-    failed: int
-
-    @property
-    def rate(self) -> float:
-        attempts = self.succeeded + self.failed
-        return self.failed / attempts if attempts else 0.0
-
-
-class Statistics(msgspec.Struct, frozen=True, kw_only=True):
-    """S2's DeadLetterStatistics and S0's monitor, at one moment."""
-
-    total: int
-    by_status: Mapping[str, int]
-    by_queue: Mapping[str, int]
-    """Open letters (PENDING and QUARANTINED) per queue; the next two count the same letters."""
-    by_type: Mapping[str, int]
-    reasons: Sequence[tuple[str, int]]
-    """Error texts with everything that varies taken out, most frequent first."""
-    failure_rates: Sequence[FailureRate]
-    oldest: datetime | None
-    """When the oldest open letter was recorded."""
-    older: int
-    """Open letters recorded before the moment asked for; 0 if none was given."""
+    from redrive.statistics import HandlerTally, Statistics
 
 
 class DeadLetterStore(Protocol):
@@ -99,7 +40,10 @@ class DeadLetterStore(Protocol):
         T1: a new letter, PENDING (QUARANTINED if `entry.quarantine`). T2: the identity is known: one more
         delivery, each failure kept once per (generation, attempt). T3: the ticket's redrive came back:
         the letter is PENDING again with its generation one higher, failures appended, claim released; beyond
-        MAX_GENERATIONS it is QUARANTINED. The same ticket twice is T2.
+        MAX_GENERATIONS it is QUARANTINED. The same ticket twice is T2, and so is that of a redrive which no
+        longer decides. A ticket that was not issued here, or that sits on another message than was sent, or
+        whose letter is gone, counts as none. The very entry that was counted last is a repeated write, no
+        delivery: it is told by its `at`.
         """
         ...
 
@@ -135,7 +79,7 @@ class DeadLetterStore(Protocol):
 
     async def purge(self, letter_ids: Sequence[str], *, by: Actor) -> Mapping[str, Status | None]:
         """Removes letters that are RESOLVED or DISCARDED for good, body and failures too; the audit rows stay.
-        Gives the ids that were not, as `change` does.
+        A group goes with its last letter. Gives the ids that were not removed, as `change` does.
         """
         ...
 

@@ -9,10 +9,12 @@ import msgspec
 
 from redrive.dead_letter import Actor, Status, Transition
 from redrive.duration import short
-from redrive.stores import MAX_PAGE, DeadLetterStore, LetterQuery
+from redrive.letter_query import MAX_PAGE, LetterQuery
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from redrive.stores import DeadLetterStore
 
 
 async def expire(store: DeadLetterStore, queue: str, *, older_than: float, now: datetime) -> int:

@@ -1,0 +1,70 @@
+"""One line per change, written in the change's own transaction (G8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from redrive.dead_letter import Happening, Transition
+from redrive.message import cut
+from redrive.stores.schema import audit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from redrive.dead_letter import Actor
+    from redrive.stores.expressions import Values
+
+RECORDED = "recorded"
+TAKEN_OVER = "claim taken over"
+
+HAPPENED: dict[Transition, str] = {
+    Transition.CAME_BACK: "came back",
+    Transition.CLAIM: "claimed",
+    Transition.SENT: "sent",
+    Transition.REFUSED: "refused",
+    Transition.CONFIRM: "confirmed",
+    Transition.RESOLVE: "resolved",
+    Transition.DISCARD: "discarded",
+    Transition.RESTORE: "restored",
+    Transition.QUARANTINE: "quarantined",
+    Transition.RELEASE: "released",
+    Transition.UNCLAIM: "unclaimed",
+    Transition.EDIT: "edited",
+    Transition.PURGE: "purged",
+    Transition.EXPIRE: "expired",
+}
+"""What `Happening.what` says about each transition."""
+
+NAME_BUDGET = 256
+REASON_BUDGET = 2048
+
+_write = audit.insert()
+
+
+def line(what: str, letter_id: str, *, at: datetime, by: Actor, before: str = "", after: str = "") -> Values:
+    return {
+        "at": at,
+        "by": cut(by.name, NAME_BUDGET),
+        "what": what,
+        "letter_id": letter_id,
+        "before": before,
+        "after": after,
+        "reason": cut(by.reason, REASON_BUDGET),
+    }
+
+
+def write(connection: Connection, *lines: Values) -> None:
+    if lines:
+        connection.execute(_write, list(lines))
+
+
+def history_of(connection: Connection, letter_id: str) -> Iterable[Happening]:
+    """Oldest first."""
+    wanted = (audit.c.at, audit.c.by, audit.c.what, audit.c.before, audit.c.after, audit.c.reason)
+    rows = connection.execute(select(*wanted).where(audit.c.letter_id == letter_id).order_by(audit.c.id))
+    return [Happening(**row) for row in rows.mappings()]

@@ -1,0 +1,135 @@
+"""What a person or a rule does to letters: T11 to T15, T17, T19 and the purge, each with its audit line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select
+
+from redrive.dead_letter import BY_HAND, TRANSITIONS, Actor, Status, Transition
+from redrive.errors import NotFound, Refused, TransitionRefused, UsageError
+from redrive.message import cut
+from redrive.stores import sql_audit, sql_groups
+from redrive.stores.expressions import lots
+from redrive.stores.schema import letters, revisions
+from redrive.stores.sql_guard import HOW_BUDGET, moving, target
+from redrive.stores.sql_rows import content
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from redrive.message import Message
+    from redrive.stores.expressions import Values
+
+Unchanged = dict[str, Status | None]
+"""Letters that stayed as they were, with their status; None: there is no such letter."""
+
+EXPIRED = "expired"
+
+
+def change(
+    connection: Connection,
+    letter_ids: Sequence[str],
+    transition: Transition,
+    *,
+    by: Actor,
+    how: str,
+    now: datetime,
+) -> Unchanged:
+    if transition not in BY_HAND:
+        known = ", ".join(sorted(each.name for each in BY_HAND))
+        raise UsageError(f"{transition.name} is no change made by hand", remedy=f"use one of: {known}")
+    unchanged: Unchanged = {}
+    for lot in lots(letter_ids):
+        before = _statuses(connection, lot)
+        statement = moving(transition, now, letters.c.id.in_(lot)).values(_values(transition, how))
+        changed = set(connection.scalars(statement.returning(letters.c.id)))
+        sql_audit.write(connection, *_lines(transition, changed, before, by=by, now=now))
+        unchanged |= {each: before.get(each) for each in lot if each not in changed}
+    return unchanged
+
+
+def _values(transition: Transition, how: str) -> Values:
+    if transition is Transition.EXPIRE:
+        return {"how": EXPIRED}
+    if target(transition) is not Status.PENDING:
+        return {"how": cut(how, HOW_BUDGET)}
+    return {"how": None, "refusals": 0}  # a person has looked: it may be redriven like a new one
+
+
+def purge(connection: Connection, letter_ids: Sequence[str], *, by: Actor, now: datetime) -> Unchanged:
+    rule = TRANSITIONS[Transition.PURGE]
+    unchanged: Unchanged = {}
+    for lot in lots(letter_ids):
+        before = _statuses(connection, lot)
+        statement = delete(letters).where(letters.c.id.in_(lot), letters.c.status.in_(rule.sources))
+        rows = connection.execute(statement.returning(letters.c.id, letters.c.group_id)).all()
+        sql_groups.leave(connection, Counter(row.group_id for row in rows))
+        gone = {row.id for row in rows}
+        sql_audit.write(connection, *_lines(Transition.PURGE, gone, before, by=by, now=now))
+        unchanged |= {each: before.get(each) for each in lot if each not in gone}
+    return unchanged
+
+
+def revise(
+    connection: Connection, letter_id: str, message: Message, *, base: int, by: Actor, now: datetime
+) -> int:
+    columns = (letters.c.status, letters.c.revision)
+    letter = connection.execute(select(*columns).where(letters.c.id == letter_id).with_for_update()).one_or_none()
+    if letter is None:
+        raise NotFound(f"no letter {letter_id}", remedy="`redrive list` shows the ids")
+    number = base + 1
+    new = {"letter_id": letter_id, "number": number, **_signed(by), **content(message)}
+    if letter.revision == number and _is_repeated(connection, new):
+        return number
+    statement = moving(Transition.EDIT, now, letters.c.id == letter_id, letters.c.revision == base)
+    if connection.execute(statement.values(revision=number)).rowcount != 1:
+        raise _why_not(letter_id, Status(letter.status), letter.revision)
+    connection.execute(revisions.insert(), new | {"at": now})
+    what, before, after = sql_audit.HAPPENED[Transition.EDIT], f"revision {base}", f"revision {number}"
+    sql_audit.write(connection, sql_audit.line(what, letter_id, at=now, by=by, before=before, after=after))
+    return number
+
+
+def _is_repeated(connection: Connection, new: Values) -> bool:
+    """Whether the current revision is this very one: the caller asks again because it got no answer."""
+    return (
+        connection.scalar(
+            select(revisions.c.number).where(*(revisions.c[name].is_not_distinct_from(new[name]) for name in new))
+        )
+        is not None
+    )
+
+
+def _why_not(letter_id: str, status: Status, revision: int) -> Refused:
+    if status not in TRANSITIONS[Transition.EDIT].sources:
+        return TransitionRefused(letter_id, Transition.EDIT, status)
+    return Refused(
+        f"letter {letter_id} was edited meanwhile: it is at revision {revision}",
+        remedy="look at the current revision and edit that one",
+    )
+
+
+def _signed(by: Actor) -> Values:
+    return {"by": cut(by.name, sql_audit.NAME_BUDGET), "reason": cut(by.reason, sql_audit.REASON_BUDGET)}
+
+
+def _statuses(connection: Connection, letter_ids: list[str]) -> dict[str, Status]:
+    query = select(letters.c.id, letters.c.status).where(letters.c.id.in_(letter_ids))
+    rows = connection.execute(query.order_by(letters.c.id).with_for_update())
+    return {row.id: Status(row.status) for row in rows}
+
+
+def _lines(
+    transition: Transition, changed: set[str], before: dict[str, Status], *, by: Actor, now: datetime
+) -> list[Values]:
+    what, rule = sql_audit.HAPPENED[transition], TRANSITIONS[transition]
+    after = "" if rule.target is None else str(rule.target)
+    return [
+        sql_audit.line(what, each, at=now, by=by, before=str(before[each]), after=after)
+        for each in sorted(changed)
+    ]

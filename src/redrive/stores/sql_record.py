@@ -1,0 +1,216 @@
+"""T1, T2 and T3: how a failed message becomes a letter, or joins the one it belongs to.
+
+1. A ticket that was issued for a letter, on a message with the bytes that were sent, belongs to that letter.
+   The first time it is T3, after that T2. Any other ticket is as good as none: a letter may have been purged,
+   and headers get copied onto new messages, which must not vanish into an old letter.
+2. An identity that is not on record is T1: the unique key decides, so two processes cannot both win.
+3. An identity on record is T2.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, delete, select, update
+
+from redrive.clock import new_id
+from redrive.dead_letter import MAX_GENERATIONS, Actor, Recorded, Status, Transition
+from redrive.message import cut
+from redrive.stores import sql_audit, sql_failures, sql_groups
+from redrive.stores.expressions import earlier, insert_into, later
+from redrive.stores.schema import claims, letters, redrives, revisions
+from redrive.stores.sql_guard import HOW_BUDGET, moving, quarantine, target
+from redrive.stores.sql_rows import content, failure_columns, identity_key, short_type
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Row
+    from sqlalchemy.dialects.sqlite import Insert
+
+    from redrive.dead_letter import Entry
+    from redrive.stores.expressions import Values
+
+_CONSUMER = Actor("consumer")
+_CAME_BACK = sql_audit.HAPPENED[Transition.CAME_BACK]
+GENERATION_LIMIT = "generation limit"
+
+
+def record(connection: Connection, entry: Entry, now: datetime) -> tuple[str, Recorded]:
+    redrive = _issued(connection, entry)
+    if redrive is not None:
+        return redrive.id, _returned(connection, entry, redrive, now)
+    letter_id = new_id()
+    if _insert(connection, letter_id, entry, now):
+        return letter_id, Recorded.NEW
+    known = connection.execute(
+        select(letters).where(letters.c.identity == identity_key(entry.identity)).with_for_update()
+    ).one()
+    # Without a ticket it is the message of the first life, whatever the letter has lived through since.
+    _fold(connection, entry, known, generation=1)
+    _quarantine(connection, entry, known, now)
+    return known.id, Recorded.AGAIN
+
+
+def _insert(connection: Connection, letter_id: str, entry: Entry, now: datetime) -> bool:
+    """T1; False if the identity is on record."""
+    status = Status.PENDING if entry.quarantine is None else target(Transition.QUARANTINE)
+    row = _letter_row(letter_id, entry) | {"status": str(status), "changed_at": max(now, entry.at)}
+    if connection.execute(_new_letter(connection.dialect.name), row).scalar() is None:
+        return False
+    original = {"letter_id": letter_id, "number": 0, "by": _CONSUMER.name, "reason": "", "at": entry.at}
+    connection.execute(_new_revision, original | content(entry.message))
+    sql_failures.add(connection, letter_id, 1, entry.failures)
+    sql_groups.join(connection, letter_id, entry, entry.queue)
+    by = Actor(_CONSUMER.name, entry.quarantine or "")
+    sql_audit.write(
+        connection, sql_audit.line(sql_audit.RECORDED, letter_id, at=entry.at, by=by, after=str(status))
+    )
+    return True
+
+
+@cache
+def _new_letter(dialect: str) -> Insert:
+    insert = insert_into(letters, dialect).on_conflict_do_nothing(index_elements=[letters.c.identity])
+    return insert.returning(letters.c.id)  # type: ignore[return-value]  # executes as the same statement
+
+
+_new_revision = revisions.insert()
+
+
+def _letter_row(letter_id: str, entry: Entry) -> Values:
+    key = identity_key(entry.identity)
+    return {
+        "id": letter_id,
+        "identity": key,
+        "long_identity": None if key == entry.identity else entry.identity,
+        "message_id": entry.message.id,
+        "message_queue": entry.message.queue,
+        "source": entry.message.source,
+        "sent_at": entry.message.sent_at,
+        "queue": entry.queue,
+        "how": _cause(entry, generation=1),
+        "generation": 1,
+        "revision": 0,
+        "fence": 0,
+        "redrive_id": None,
+        "refusals": 0,
+        "deliveries": 1,
+        "delivered_at": entry.at,
+        "attempts": max(sql_failures.attempt_number(failure) for failure in entry.failures),
+        "created_at": entry.at,
+        "first_attempt_at": entry.first_attempt_at,
+        "last_attempt_at": entry.failures[-1].at,
+        **_latest(entry),
+    }
+
+
+def _latest(entry: Entry) -> Values:
+    """What the last failure says about the letter."""
+    last = entry.failures[-1]
+    return {
+        "handler": entry.handler,
+        "group_id": entry.fingerprint.id,
+        "short_type": short_type(last),
+        **failure_columns(last),
+    }
+
+
+def _issued(connection: Connection, entry: Entry) -> Row[Any] | None:
+    """The letter of the entry's ticket with that redrive, if it was issued and its message is what was sent."""
+    if entry.ticket is None:
+        return None
+    sent = and_(revisions.c.letter_id == redrives.c.letter_id, revisions.c.number == redrives.c.revision)
+    returned_as, issued_id = redrives.c.returned_as, redrives.c.redrive_id.label("issued_id")
+    found = connection.execute(
+        select(letters, returned_as, issued_id, revisions.c.body)
+        .join(redrives, redrives.c.letter_id == letters.c.id)
+        .join(revisions, sent)
+        .where(redrives.c.redrive_id == entry.ticket.redrive_id, letters.c.id == entry.ticket.letter_id)
+        .with_for_update(of=letters)
+    ).one_or_none()
+    return found if found is not None and found.body == entry.message.body else None
+
+
+def _returned(connection: Connection, entry: Entry, known: Row[Any], now: datetime) -> Recorded:
+    if known.returned_as is not None:
+        _fold(connection, entry, known, generation=known.returned_as)
+        _quarantine(connection, entry, known, now)
+        return Recorded.AGAIN
+    generation = known.generation + 1
+    connection.execute(
+        update(redrives)
+        .where(redrives.c.redrive_id == known.issued_id, redrives.c.returned_as.is_(None))
+        .values(returned_as=generation, outcome=_CAME_BACK, outcome_at=now)
+    )
+    sql_failures.add(connection, known.id, generation, entry.failures)
+    counted = _one_more_delivery(entry, known) | {"generation": generation}
+    if _come_back(connection, entry, counted | _latest(entry), known, now):
+        return Recorded.CAME_BACK
+    # A redrive that no longer decides (the letter was restored, discarded or redriven anew meanwhile): its
+    # failures are one more life of the letter, its status is for the later decision to say.
+    connection.execute(update(letters).where(letters.c.id == known.id).values(counted))
+    _tell(connection, known, now, after=known.status)
+    _quarantine(connection, entry, known, now, generation)
+    return Recorded.AGAIN
+
+
+def _come_back(connection: Connection, entry: Entry, values: Values, known: Row[Any], now: datetime) -> bool:
+    """T3; False if the letter's status does not allow it or another redrive decides."""
+    cause = _cause(entry, values["generation"])
+    after = target(Transition.CAME_BACK if cause is None else Transition.QUARANTINE)
+    values = values | {"status": str(after), "how": cause, "redrive_id": None, "refusals": 0}
+    current = (letters.c.id == known.id, letters.c.redrive_id == known.issued_id)
+    if connection.execute(moving(Transition.CAME_BACK, now, *current).values(values)).rowcount != 1:
+        return False
+    connection.execute(delete(claims).where(claims.c.letter_id == known.id))
+    _regroup(connection, entry, known)
+    _tell(connection, known, now, after=str(after), reason=cause or "")
+    return True
+
+
+def _regroup(connection: Connection, entry: Entry, known: Row[Any]) -> None:
+    if entry.fingerprint.id == known.group_id:
+        sql_groups.seen_again(connection, known.group_id, entry.at)
+        return
+    sql_groups.join(connection, known.id, entry, known.queue)
+    sql_groups.leave(connection, {known.group_id: 1})
+
+
+def _fold(connection: Connection, entry: Entry, known: Row[Any], *, generation: int) -> None:
+    """T2. An entry that brings nothing new and was the last to be counted is a repeated write: no change."""
+    news = sql_failures.add_unknown(connection, known.id, generation, entry.failures)
+    if news or known.delivered_at != entry.at:
+        values = _one_more_delivery(entry, known)
+        connection.execute(update(letters).where(letters.c.id == known.id).values(values))
+
+
+def _one_more_delivery(entry: Entry, known: Row[Any]) -> Values:
+    return {
+        "deliveries": letters.c.deliveries + 1,
+        "delivered_at": entry.at,
+        "attempts": sql_failures.attempts_of(known.id),
+        "first_attempt_at": earlier(letters.c.first_attempt_at, entry.first_attempt_at),
+        "last_attempt_at": later(letters.c.last_attempt_at, entry.failures[-1].at),
+    }
+
+
+def _cause(entry: Entry, generation: int) -> str | None:
+    """Why the letter must wait for a person (T14), if it must."""
+    if entry.quarantine is not None:
+        return cut(entry.quarantine, HOW_BUDGET)
+    return GENERATION_LIMIT if generation > MAX_GENERATIONS else None
+
+
+def _quarantine(connection: Connection, entry: Entry, known: Row[Any], now: datetime, generation: int = 1) -> None:
+    cause = _cause(entry, generation)
+    if cause is not None:
+        by = Actor(_CONSUMER.name, cause)
+        quarantine(connection, known.id, before=known.status, cause=cause, by=by, now=now)
+
+
+def _tell(connection: Connection, known: Row[Any], now: datetime, *, after: str, reason: str = "") -> None:
+    by = Actor(_CONSUMER.name, reason)
+    line = sql_audit.line(_CAME_BACK, known.id, at=now, by=by, before=known.status, after=after)
+    sql_audit.write(connection, line)

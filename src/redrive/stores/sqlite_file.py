@@ -1,0 +1,134 @@
+"""One database file of ours: found by its URL, made, brought up to date, opened.
+
+1. A missing file is made, readable by its owner only.
+2. A file with somebody else's tables is refused before anything in it is touched.
+3. A schema that is missing or old is made new in one transaction that waits for other processes doing the same;
+   whoever comes second finds nothing left to do, and a process killed in between has done nothing.
+4. A schema from a newer Redrive is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import QueuePool, StaticPool, create_engine, make_url
+from sqlalchemy.exc import ArgumentError
+
+from redrive.errors import ConfigurationError, Unreachable
+from redrive.group_commit import connect_sqlite, explain_sqlite
+from redrive.stores.schema import HEAD, VERSION_TABLE
+from redrive.stores.schema_version import version_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+MEMORY = ":memory:"
+_KEPT_OPEN = 4
+
+_preparing = threading.Lock()
+# One at a time per process: closing a descriptor of a file gives up the locks that the process holds on it,
+# so that no file may be made while another thread already works in it.
+
+
+class SqliteFile:
+    """`:memory:` is one database per instance, gone when it is closed."""
+
+    def __init__(self, url: str) -> None:
+        self.path = _path(url)
+        self.in_memory = self.path == MEMORY
+        self._engine = self._make_engine()
+        self._ready = False
+
+    def connect(self) -> Connection:
+        """A connection without transactions of its own: BEGIN and COMMIT are the caller's to say."""
+        self.prepare()
+        return self._engine.connect()
+
+    def prepare(self) -> None:
+        """Safe to repeat. Raises Unreachable with the remedy if the file cannot be used."""
+        with _preparing:
+            if not self._ready:
+                if not self.in_memory:
+                    self._make()
+                    self._refuse_foreign()
+                with self._engine.connect() as connection:
+                    _bring_up_to_date(connection, self.path)
+                self._ready = True
+
+    def connect_as_it_is(self) -> Connection:
+        """Like `connect`, but makes and upgrades nothing: for looking at a file whatever its version."""
+        if not self.in_memory:
+            if not Path(self.path).exists():
+                raise Unreachable(f"there is no {self.path}", remedy="`redrive db upgrade` makes it")
+            self._refuse_foreign()
+        return self._engine.connect()
+
+    def explain(self, error: BaseException) -> BaseException:
+        """Our error for whatever SQLite or the system says about the file; anything else as it is."""
+        return explain_sqlite(error, self.path)
+
+    def dispose(self) -> None:
+        self._engine.dispose()
+
+    def _make_engine(self) -> Engine:
+        # Parameters hold payloads, so that errors must not quote them.
+        return create_engine(
+            "sqlite://",
+            creator=lambda: connect_sqlite(self.path),
+            isolation_level="AUTOCOMMIT",
+            hide_parameters=True,
+            **({"poolclass": StaticPool} if self.in_memory else _POOL),
+        )
+
+    def _make(self) -> None:
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+
+    def _refuse_foreign(self) -> None:
+        with contextlib.closing(sqlite3.connect(self.path)) as connection:
+            query = (
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+            )
+            names = {name for (name,) in connection.execute(query)}
+        if names and VERSION_TABLE not in names:
+            raise Unreachable(
+                f"{self.path} is another application's database: it has tables, and none of them is ours",
+                remedy="give store.url a file of its own; a missing one is made",
+            )
+
+
+_POOL = {"poolclass": QueuePool, "pool_size": _KEPT_OPEN, "max_overflow": -1}
+
+
+def _bring_up_to_date(connection: Connection, path: str) -> None:
+    if version_of(connection) == HEAD:
+        return
+    from redrive.stores.upgrade import run_migrations  # noqa: PLC0415  Alembic is slow to import, rarely needed
+
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    try:
+        if version_of(connection) != HEAD:  # another process may have done it while this one waited
+            run_migrations(connection, path)
+        connection.exec_driver_sql("COMMIT")
+    except BaseException:
+        with contextlib.suppress(Exception):
+            connection.exec_driver_sql("ROLLBACK")
+        raise
+
+
+def _path(url: str) -> str:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        parsed = None
+    if parsed is None or not parsed.database or parsed.host or parsed.query:
+        raise ConfigurationError(
+            f"{url!r} is no URL of a SQLite file",
+            remedy="write sqlite:///redrive.db, sqlite:////var/lib/redrive.db or sqlite:///:memory:",
+        )
+    return MEMORY if parsed.database == MEMORY else str(Path(parsed.database).absolute())
