@@ -131,7 +131,7 @@ def _decoder(name: str, annotation: Any) -> Decode:
         return _as_text
     if bare is Any or bare is object:
         return _as_json
-    if bare is dict or bare == dict[str, Any]:
+    if bare is dict or bare in (dict[str, Any], dict[str, object]):
         return _as_dict
     try:
         return _by_type(annotation)
@@ -199,20 +199,42 @@ def _by_pydantic(annotation: Any) -> Decode:
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  only for apps that use it
 
     adapter = TypeAdapter(annotation)
+    names = _declared(adapter)
 
     def decode(message: Message) -> Any:
         try:
             return adapter.validate_json(_as_bytes(message))
         except ValidationError as error:
-            told = "; ".join(_told(each) for each in error.errors(include_url=False)[:_MAX_TOLD])
+            told = "; ".join(_told(each, names) for each in error.errors(include_url=False)[:_MAX_TOLD])
             raise Undecodable(f"{error.error_count()} validation errors for {error.title}: {told}") from None
 
     return decode
 
 
-def _told(error: Any) -> str:
+def _declared(adapter: Any) -> frozenset[str]:
+    """The names of a type's fields and parts: any other name in the place of an error came with the payload."""
+    try:
+        schema = adapter.json_schema()
+    except (TypeError, ValueError, RuntimeError):  # a type that JSON has no schema for
+        return frozenset()
+    return frozenset(_names(schema))
+
+
+def _names(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for key, part in schema.items():
+            if key in {"properties", "$defs"}:
+                yield from part
+            yield from _names(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _names(part)
+
+
+def _told(error: Any, names: frozenset[str]) -> str:
     """One of pydantic's errors; where its sentence repeats what was given, its name instead."""
-    place = ".".join(str(step) for step in error["loc"]) or "payload"
+    steps = (str(step) if isinstance(step, int) or step in names else "*" for step in error["loc"])
+    place = ".".join(steps) or "payload"
     given = error["input"]
     repeats = isinstance(given, str | int | float) and str(given) in error["msg"]
     repeats = repeats or error["type"] == "union_tag_invalid"
@@ -234,9 +256,9 @@ def _by_msgspec(annotation: Any) -> Decode:
 
 
 def _without_value(text: str) -> str:
-    """Two of msgspec's sentences repeat a value, between their first words and the place."""
-    for beginning in ("Invalid enum value", "Invalid value"):
+    """Three of msgspec's sentences repeat a value or a name, between their first words and the place."""
+    for beginning in ("Invalid enum value", "Invalid value", "Object contains unknown field"):
         if text.startswith(beginning):
-            place = text.rpartition(" - at `")[2] if text.endswith("`") else ""
-            return f"{beginning} - at `{place}" if place else beginning
+            _, at, place = text.rpartition(" - at `")
+            return f"{beginning} - at `{place}" if at and place.endswith("`") else beginning
     return text

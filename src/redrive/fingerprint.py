@@ -25,9 +25,9 @@ _VARYING = [
         (r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", "<email>"),
         (r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?", "<time>"),
         # A quote opens behind a space or a bracket: "can't … won't" is no quotation. One that was cut off never
-        # closes, and is a value all the same.
-        (r"(^|[\s(\[{=:,])'[^'\n]*(?:'|$)", r"\1<value>"),
-        (r'"[^"\n]*(?:"|$)', "<value>"),
+        # closes, and is a value all the same; one behind a backslash is a part of the value (`repr`).
+        (r"(^|[\s(\[{=:,])'(?:[^'\\\n]|\\.)*(?:'|$)", r"\1<value>"),
+        (r'"(?:[^"\\\n]|\\.)*(?:"|$)', "<value>"),
         (r"“[^”\n]*(?:”|$)|«[^»\n]*(?:»|$)", "<value>"),
         (r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?\b", "<address>"),
         (r"(?i)\[[0-9a-f]*:[0-9a-f:.]*\](?::\d{1,5})?", "<address>"),

@@ -99,14 +99,23 @@ class Handler:
 async def in_thread(executor: Executor, function: Callable[..., Any], *arguments: Any) -> Any:
     """A plain function in a thread, with the caller's context variables."""
     call = functools.partial(contextvars.copy_context().run, _call, function, *arguments)
-    return await asyncio.get_running_loop().run_in_executor(executor, call)
-
-
-def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    result, error = await asyncio.get_running_loop().run_in_executor(executor, call)
+    if error is None:
+        return result
     try:
-        return function(*arguments)
-    except StopIteration as error:  # no future can carry it: whoever awaits the call would wait for ever
-        raise RuntimeError("the function raised StopIteration") from error
+        raise error
+    finally:
+        del error  # its frames lead back here
+
+
+def _call(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseException | None]:
+    """An exception comes back as a value: a future would put a new one without frames in the place of a
+    TimeoutError, and with a StopIteration it would never be done.
+    """
+    try:
+        return function(*arguments), None
+    except BaseException as error:  # noqa: BLE001  raised again where it is awaited
+        return None, error
 
 
 def name_of(function: Callable[..., Any]) -> str:

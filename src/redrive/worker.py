@@ -221,7 +221,7 @@ class Worker:
             transport=self._transport,
             attempts=attempts,
             settling=settling,
-            suspects=Suspects(self._journal, settling, asyncio.Lock()),
+            suspects=Suspects(self._journal, settling, self._suspects_alone),
             options=plan.options,
             clock=self._clock,
         )

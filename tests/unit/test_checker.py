@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -353,6 +355,15 @@ async def test_whole_records_of_the_spool_count_and_torn_ones_do_not(tmp_path: P
     assert spooled(tmp_path, ["m-first", "m-second", "m-third"]) == {"m-first", "m-second"}
     segment.write_bytes(segment.read_bytes()[:-1])
     assert spooled(tmp_path, ["m-first", "m-second"]) == {"m-first"}
+
+
+def test_the_checker_shares_no_code_with_what_it_checks() -> None:
+    program = "import chaos.lab.checker, sys; print([name for name in sys.modules if name.startswith('redrive')])"
+    imported = subprocess.run(
+        [sys.executable, "-c", program], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, check=True
+    )
+
+    assert imported.stdout == b"[]\n"
 
 
 def test_the_checkers_own_checksum_is_the_known_one() -> None:

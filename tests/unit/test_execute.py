@@ -21,7 +21,8 @@ from redrive import (
 from redrive.control import RedriveTicket, stamp
 from redrive.dead_letter import Actor, DeadLetter, Transition
 from redrive.errors import Unreachable
-from redrive.stores import DeadLetterStore, LetterQuery, open_store
+from redrive.letter_query import LetterQuery
+from redrive.stores import DeadLetterStore, open_store
 from redrive.testing.clock import InstantClock
 
 NOW = datetime(2026, 2, 28, tzinfo=UTC)

@@ -112,7 +112,8 @@ def _writer(stream: TextIO, output: ExportFormat, *, whole: bool) -> Callable[[D
     if output is ExportFormat.JSONL:
         told = whole_record if whole else record
         return lambda letter: _write_line(stream, told(letter))
-    table = csv.writer(stream, lineterminator="\n")
+    # Every text is quoted: Python leaves a lone carriage return bare, and readers would take it for a new row.
+    table = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     table.writerow([*SUMMARY, *(f"message_{name}" for name in _OF_MESSAGE)])
     on_terminal = stream.isatty()
     return lambda letter: table.writerow([_csv_cell(value, on_terminal) for value in _values(record(letter))])

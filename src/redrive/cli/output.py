@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 import typer
 
 from redrive.cli.escaping import defuse, escape, escape_json
+from redrive.message import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -132,9 +133,10 @@ def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
 
 
 def _write_csv(rows: Iterable[Row], columns: Sequence[Column]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    # Every text is quoted: Python leaves a lone carriage return bare, and readers would take it for a new row.
+    writer = csv.writer(sys.stdout, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     # On a terminal the escapes are needed; in a file the bytes of the data are.
-    shown = escape if sys.stdout.isatty() else str
+    shown = escape if sys.stdout.isatty() else printable
     header: list[Any] = [column.key for column in columns]
     values = ([_csv_cell(row.get(column.key)) for column in columns] for row in rows)
     for line in chain([header], values):

@@ -42,8 +42,8 @@ class DeadLetterStore(Protocol):
         the letter is PENDING again with its generation one higher, failures appended, claim released; beyond
         MAX_GENERATIONS it is QUARANTINED. The same ticket twice is T2, and so is that of a redrive which no
         longer decides. A ticket that was not issued here, or that sits on another message than was sent, or
-        whose letter is gone, counts as none. The very entry that was counted last is a repeated write, no
-        delivery: it is told by its `at`.
+        whose letter is gone, counts as none. An entry that was counted before is a repeated write, no delivery:
+        it is known by its last failure, or by its `at`.
         """
         ...
 

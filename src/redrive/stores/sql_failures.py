@@ -41,6 +41,13 @@ def add(connection: Connection, letter_id: str, generation: int, told: Sequence[
     connection.execute(_write, rows)
 
 
+def is_told(connection: Connection, letter_id: str, generation: int, failure: Failure) -> bool:
+    """Whether this very failure is on record, not another one of the same attempt."""
+    mine = (failures.c.letter_id == letter_id, failures.c.generation == generation)
+    same = (failures.c.attempt == attempt_number(failure), failures.c.at == failure.at)
+    return connection.scalar(select(failures.c.attempt).where(*mine, *same)) is not None
+
+
 def add_unknown(connection: Connection, letter_id: str, generation: int, told: Sequence[Failure]) -> bool:
     """Those whose attempt is not on record, and whether there were any. The letter's row is locked."""
     mine = (failures.c.letter_id == letter_id, failures.c.generation == generation)

@@ -179,9 +179,10 @@ def _regroup(connection: Connection, entry: Entry, known: Row[Any]) -> None:
 
 
 def _fold(connection: Connection, entry: Entry, known: Row[Any], *, generation: int) -> None:
-    """T2. An entry that brings nothing new and was the last to be counted is a repeated write: no change."""
-    news = sql_failures.add_unknown(connection, known.id, generation, entry.failures)
-    if news or known.delivered_at != entry.at:
+    """T2. An entry that was counted before is a repeated write: no change."""
+    last = entry.failures[-1]
+    counted = known.delivered_at == entry.at or sql_failures.is_told(connection, known.id, generation, last)
+    if sql_failures.add_unknown(connection, known.id, generation, entry.failures) or not counted:
         values = _one_more_delivery(entry, known)
         connection.execute(update(letters).where(letters.c.id == known.id).values(values))
 

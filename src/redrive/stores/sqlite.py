@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redrive.clock import Clock, SystemClock
 from redrive.errors import Unreachable
 from redrive.group_commit import GroupCommit
 from redrive.stores.sql import SqlStore
-from redrive.stores.sqlite_file import SqliteFile
+from redrive.stores.sqlite_file import SqliteFile, one_moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,20 +64,10 @@ class SqliteStore(SqlStore):
 
     def _look(self, unit: Callable[[Connection], T]) -> T:
         try:
-            with self._file.connect() as connection, _one_moment(connection):
+            with self._file.connect() as connection, one_moment(connection):
                 return unit(connection)
         except Exception as error:
             explained = self._file.explain(error)
             if explained is error:
                 raise
             raise explained from error
-
-
-@contextlib.contextmanager
-def _one_moment(connection: Connection) -> Any:
-    connection.exec_driver_sql("BEGIN")
-    try:
-        yield
-    finally:
-        with contextlib.suppress(Exception):  # SQLite may have ended it by itself
-            connection.exec_driver_sql("ROLLBACK")

@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import QueuePool, StaticPool, create_engine, make_url
+from sqlalchemy import NullPool, QueuePool, StaticPool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from redrive.errors import ConfigurationError, Unreachable
-from redrive.group_commit import connect_sqlite, explain_sqlite
+from redrive.group_commit import connect_sqlite, explain_sqlite, open_sqlite
 from redrive.stores.schema import HEAD, VERSION_TABLE
 from redrive.stores.schema_version import version_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import Connection, Engine
 
 MEMORY = ":memory:"
@@ -51,22 +52,24 @@ class SqliteFile:
 
     def prepare(self) -> None:
         """Safe to repeat. Raises Unreachable with the remedy if the file cannot be used."""
+        if self._ready:
+            return
         with _preparing:
-            if not self._ready:
-                if not self.in_memory:
-                    self._make()
-                    self._refuse_foreign()
-                with self._engine.connect() as connection:
-                    _bring_up_to_date(connection, self.path)
-                self._ready = True
+            if not self.in_memory:
+                self._make()
+                self._refuse_foreign()
+            with self._engine.connect() as connection:
+                _bring_up_to_date(connection, self.path)
+            self._ready = True
 
     def connect_as_it_is(self) -> Connection:
-        """Like `connect`, but makes and upgrades nothing: for looking at a file whatever its version."""
+        """Changes nothing, for looking at a file whatever its version."""
         if not self.in_memory:
             if not Path(self.path).exists():
                 raise Unreachable(f"there is no {self.path}", remedy="`redrive db upgrade` makes it")
             self._refuse_foreign()
-        return self._engine.connect()
+        plain = create_engine("sqlite://", creator=lambda: open_sqlite(self.path), poolclass=NullPool, **_OPTIONS)
+        return plain.connect()
 
     def explain(self, error: BaseException) -> BaseException:
         """Our error for whatever SQLite or the system says about the file; anything else as it is."""
@@ -76,21 +79,15 @@ class SqliteFile:
         self._engine.dispose()
 
     def _make_engine(self) -> Engine:
-        # Parameters hold payloads, so that errors must not quote them.
-        return create_engine(
-            "sqlite://",
-            creator=lambda: connect_sqlite(self.path),
-            isolation_level="AUTOCOMMIT",
-            hide_parameters=True,
-            **({"poolclass": StaticPool} if self.in_memory else _POOL),
-        )
+        pool = {"poolclass": StaticPool} if self.in_memory else _POOL
+        return create_engine("sqlite://", creator=lambda: connect_sqlite(self.path), **pool, **_OPTIONS)
 
     def _make(self) -> None:
         with contextlib.suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
     def _refuse_foreign(self) -> None:
-        with contextlib.closing(sqlite3.connect(self.path)) as connection:
+        with contextlib.closing(open_sqlite(self.path)) as connection:
             query = (
                 "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
             )
@@ -102,7 +99,22 @@ class SqliteFile:
             )
 
 
-_POOL = {"poolclass": QueuePool, "pool_size": _KEPT_OPEN, "max_overflow": -1}
+_POOL: dict[str, Any] = {"poolclass": QueuePool, "pool_size": _KEPT_OPEN, "max_overflow": -1}
+_OPTIONS: dict[str, Any] = {
+    "isolation_level": "AUTOCOMMIT",
+    "hide_parameters": True,  # they hold payloads, so that errors must not quote them
+}
+
+
+@contextlib.contextmanager
+def one_moment(connection: Connection) -> Iterator[None]:
+    """Whatever is read inside is of one moment, whoever writes meanwhile."""
+    connection.exec_driver_sql("BEGIN")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(Exception):  # SQLite may have ended it by itself
+            connection.exec_driver_sql("ROLLBACK")
 
 
 def _bring_up_to_date(connection: Connection, path: str) -> None:

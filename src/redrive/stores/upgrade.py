@@ -17,7 +17,7 @@ from redrive.errors import Unreachable
 from redrive.stores.schema import HEAD, claims, groups, letters, revisions
 from redrive.stores.schema_version import version_of
 from redrive.stores.sql_guard import target
-from redrive.stores.sqlite_file import SqliteFile
+from redrive.stores.sqlite_file import SqliteFile, one_moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def upgrade(url: str) -> str:
 
 def check(url: str) -> Checkup:
     """Looks and changes nothing. Raises Unreachable if there is no such file."""
-    with _file(url) as file, file.connect_as_it_is() as connection:
+    with _file(url) as file, file.connect_as_it_is() as connection, one_moment(connection):
         current = version_of(connection)
         damage = tuple(_damage(connection))
         problems = tuple(_problems(connection)) if current == HEAD else (_outdated(current),)

@@ -232,6 +232,18 @@ class RecordContract(StoreCase):
 
         assert await state(store, letter_id) == before
 
+    async def test_a_redelivery_written_again_changes_nothing(self, store: DeadLetterStore) -> None:
+        letter_id, _ = await store.record(an_entry("it"))
+        again = an_entry("it", at=_LATER)
+        await store.record(again)
+        before = await state(store, letter_id)
+
+        await store.record(again)
+
+        assert before.letter is not None
+        assert before.letter.deliveries == 2
+        assert await state(store, letter_id) == before
+
     @pytest.mark.parametrize("status", Status)
     async def test_a_redelivery_leaves_the_status_as_it_is(self, store: DeadLetterStore, status: Status) -> None:
         placed = await place(store, status, an_entry("it"))

@@ -72,6 +72,18 @@ class ComingBackContract(StoreCase):
 
         assert await state(store, letter_id) == before
 
+    async def test_the_first_entry_again_changes_nothing_even_after_the_letter_came_back(
+        self, store: DeadLetterStore
+    ) -> None:
+        first = an_entry(attempts=2)
+        letter_id, _ = await store.record(first)
+        await store.record(returned(await sent(store, letter_id), at=_LATER))
+        before = await state(store, letter_id)
+
+        assert await store.record(first) == (letter_id, Recorded.AGAIN)
+
+        assert await state(store, letter_id) == before
+
     async def test_a_late_redelivery_of_the_first_life_is_told_as_the_first_life(
         self, store: DeadLetterStore
     ) -> None:
