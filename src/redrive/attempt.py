@@ -11,7 +11,7 @@ import msgspec
 from redrive import faults
 from redrive.failure import Failure, Host, capture, decode_trail
 from redrive.handler import Handler, Middleware, around
-from redrive.policy import Decision, FailurePolicy, RetryAfter
+from redrive.policy import Decision, Drop, FailurePolicy, RetryAfter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,9 +93,9 @@ class Attempts:
         kind = self.policy.classify(error)
         now = self._clock.now()
         failure = capture(error, attempt=attempt, at=now, kind=kind, handler=self.handler.name, host=self._host)
-        self._observe(failure)
         elapsed = (now - first_attempt_at).total_seconds()
         decision = self.policy.decide(error, kind, attempt=attempt, elapsed=elapsed)
+        self._observe(None if isinstance(decision, Drop) else failure)  # to drop a message is no failure
         return Failed(decision, (*before, failure), error, first_attempt_at)
 
 

@@ -9,7 +9,7 @@ The life of a delivery:
 4. No sink took it: it is not acknowledged, consumption pauses, readiness is false, and the sinks are tried again.
 5. Many transient failures of one type in a row: the breaker pauses consumption and probes one at a time.
 6. Stopping: what was fetched and not begun is given back, what runs may finish within the grace, the rest is
-   cancelled and given back. Nothing unfinished is ever acknowledged.
+   cancelled and given back. Nothing unfinished is ever acknowledged; what is finished is still settled.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from redrive import faults
 from redrive.breaker import Breaker, BreakerState
 from redrive.errors import CorruptFile, LeaseLost, RedriveError, Unreachable
 from redrive.failure import FailureKind
+from redrive.policy import Drop
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ log = structlog.get_logger("redrive.consumer")
 
 _RECONNECT_FIRST, _RECONNECT_LAST = 0.2, 5.0
 _AGAIN = 1.0
+_SETTLING = 2.0
 _GIVING_BACK = 5.0
 
 
@@ -79,6 +81,8 @@ class Consumer:
         self._options = options
         self._clock = clock
         self._running: set[asyncio.Task[None]] = set()
+        self._handled: set[asyncio.Task[None]] = set()
+        """Of those that run: whose handler has ended, and who are settling what became of it."""
         self._slots = asyncio.Semaphore(options.concurrency)
         self._taking: asyncio.Task[None] | None = None
         self._stopped = False
@@ -106,10 +110,16 @@ class Consumer:
         self._stopped = True
 
     async def finish(self, grace: float) -> None:
-        """Lets running handlers end within the grace, then cancels them; cancelled deliveries are given back."""
+        """Lets running handlers end within the grace, then cancels them; cancelled deliveries are given back. What
+        a handler has done is not done again for want of a moment: settling it may take a little longer.
+        """
         self.stop()
         if self._running and grace > 0:
             await asyncio.wait(self._running, timeout=grace)
+        for task in self._running - self._handled:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running, timeout=_SETTLING)
         for task in self._running:
             task.cancel()
         if self._running:
@@ -189,6 +199,7 @@ class Consumer:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
+        self._handled.discard(task)
         self._slots.release()
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a delivery could not be settled", queue=self.queue, **error_facts(error))
@@ -224,11 +235,14 @@ class Consumer:
                 return
             self.breaker.probe()  # the pause ended while no message came
         failed = await self._attempts.run(delivery)
+        if (task := asyncio.current_task()) is not None:
+            self._handled.add(task)
         if failed is None:
             self.breaker.succeeded()
             await self._settling.succeeded(delivery)
             return
-        self._count(failed.failures[-1], delivery)
+        if not isinstance(failed.decision, Drop):
+            self._count(failed.failures[-1], delivery)
         await self._settling.failed(delivery, failed)
 
     def _count(self, failure: Failure, delivery: Delivery) -> None:

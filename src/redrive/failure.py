@@ -129,10 +129,19 @@ def _frames(trace: TracebackType | None) -> tuple[Frame, ...]:
         code = trace.tb_frame.f_code
         raw.append((code.co_filename, trace.tb_lineno or 0, code.co_qualname))
         trace = trace.tb_next
+    raw = raw[_machinery(raw) :]
     if len(raw) > MAX_FRAMES:  # a recursion: both ends tell the story, the middle repeats it
         half = MAX_FRAMES // 2
         raw[half:-half] = [(f"<{len(raw) - MAX_FRAMES} frames left out>", 0, "...")]
     return tuple(_frame(*each) for each in raw)
+
+
+def _machinery(raw: list[tuple[str, int, str]]) -> int:
+    """How many frames at the top are only ours and Python's, on the way to the handler; 0 if all of them are."""
+    for place, (file, _, _) in enumerate(raw):
+        if _is_own(file) or not file.startswith((_HERE, _PYTHON)):
+            return place
+    return 0
 
 
 def _frame(file: str, line: int, function: str) -> Frame:

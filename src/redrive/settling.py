@@ -86,9 +86,7 @@ class Settling:
         await self._durable.wait()
 
     async def succeeded(self, delivery: Delivery) -> None:
-        if control.carries_ticket(delivery.message.headers):
-            await self._confirm(delivery)
-        await self._ack(delivery)
+        await self._done(delivery, "succeeded")
 
     async def failed(self, delivery: Delivery, failed: Failed) -> None:
         decision = failed.decision
@@ -96,7 +94,7 @@ class Settling:
             await self._retry(delivery, failed, decision.delay)
         elif isinstance(decision, Drop):
             log.info("message dropped by its handler", queue=delivery.queue, message_id=delivery.message.id)
-            await self._ack(delivery)
+            await self._done(delivery, "dropped it")
         else:
             await self._dead_letter(delivery, failed.failures, failed.first_attempt_at)
 
@@ -124,7 +122,12 @@ class Settling:
         failures = (*decode_trail(delivery.trail), failure)
         await self._dead_letter(delivery, failures, delivery.first_attempt_at or now, quarantine=quarantine)
 
-    async def _confirm(self, delivery: Delivery) -> None:
+    async def _done(self, delivery: Delivery, how: str) -> None:
+        if control.carries_ticket(delivery.message.headers):
+            await self._confirm(delivery, how)
+        await self._ack(delivery)
+
+    async def _confirm(self, delivery: Delivery, how: str) -> None:
         """T10. If the store is away the letter stays REDRIVEN, which is true: nobody has confirmed it."""
         faults.point("worker.before_confirm")
         try:
@@ -132,7 +135,7 @@ class Settling:
                 key = await self._store.signing_key()
                 ticket = control.read_ticket(delivery.message.headers, delivery.queue, key)
                 if ticket is not None:
-                    await self._store.confirm(ticket, by=Actor("consumer", f"{self._handler.name} succeeded"))
+                    await self._store.confirm(ticket, by=Actor("consumer", f"{self._handler.name} {how}"))
         except Exception as error:  # noqa: BLE001  the handler has succeeded: it must not run again for this
             log.warning("redrive not confirmed", message_id=delivery.message.id, **error_facts(error))
         faults.point("worker.after_confirm")

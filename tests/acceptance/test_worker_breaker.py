@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 
-from redrive import App, Retry
+from redrive import App, Drop, Retry
 from redrive.breaker import BreakerState
 from redrive.testing import ManualClock
 from support.patience import until
@@ -141,6 +141,23 @@ async def test_messages_that_are_invalid_are_their_own_fault_and_do_not_open_it(
 
         assert state(shop) is BreakerState.CLOSED
         assert (await shop.store.statistics()).by_queue == {"orders": MESSAGES}
+
+
+async def test_messages_that_their_handler_drops_are_no_failures(tmp_path: Path) -> None:
+    app = App("shop")
+
+    @app.handler("orders", name="charge")
+    def charge(_order: dict[str, int]) -> None:
+        raise Drop("a duplicate")
+
+    async with workshop(app, tmp_path, **options()) as shop:
+        await shop.send("orders", *({"number": number} for number in range(MESSAGES)))
+        await until(shop.empty)
+        assert state(shop) is BreakerState.CLOSED
+        await shop.stop()
+
+        [rate] = (await shop.store.statistics()).failure_rates
+        assert (rate.handler, rate.succeeded, rate.failed) == ("charge", MESSAGES, 0)
 
 
 async def test_a_probe_that_is_invalid_is_set_apart_and_another_one_is_tried(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from redrive import App, DeadLetter, Message, Retry, control
+from redrive import App, DeadLetter, Drop, Message, Retry, control
 from redrive.control import RedriveTicket
 from redrive.dead_letter import MAX_GENERATIONS, Status
 from redrive.settings import Settings
@@ -67,6 +67,23 @@ async def test_success_on_a_retry_of_the_redriven_message_resolves_it_too() -> N
 
         [after] = bench.letters
         assert (after.status, after.how, len(shop.runs)) == (Status.RESOLVED, "confirmed", 4)
+
+
+async def test_a_redriven_message_that_its_handler_drops_is_resolved_too() -> None:
+    app, runs = App("shop"), []
+
+    @app.handler("orders", name="charge")
+    async def charge(_order: dict[str, int]) -> None:
+        runs.append(1)
+        raise ValueError("a bug") if len(runs) == 1 else Drop("cancelled meanwhile")
+
+    async with bench_for(app) as bench:
+        await bench.redrive(await set_apart(bench))
+        await bench.run_until_quiet()
+
+        [after] = bench.letters
+        assert (after.status, after.how) == (Status.RESOLVED, "confirmed")
+        assert after.history[-1].reason == "charge dropped it"
 
 
 async def test_a_second_failure_is_one_more_generation_of_the_same_letter() -> None:

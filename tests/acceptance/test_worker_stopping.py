@@ -159,6 +159,26 @@ async def test_a_worker_that_is_cancelled_gives_back_what_it_has_in_hand(tmp_pat
         shop.running = None
 
 
+async def test_what_a_handler_has_done_is_settled_even_if_nobody_waits_for_handlers(tmp_path: Path) -> None:
+    app, runs = App("shop"), []
+
+    @app.handler("orders")
+    async def charge(order: dict[str, int]) -> None:
+        runs.append(order["number"])
+        faults.arm("store.before_commit=hang:0.3")  # recording its letter takes a while
+        raise ValueError("no customer")
+
+    async with workshop(app, tmp_path) as shop:
+        await shop.store.signing_key()
+        await shop.send("orders", {"number": 1})
+        await until(lambda: runs)
+        await shop.stop()
+
+        assert await shop.empty()
+        [letter] = await shop.letters()
+        assert (letter.message.data, runs) == ({"number": 1}, [1])
+
+
 async def test_a_worker_stopped_before_it_runs_takes_nothing(tmp_path: Path) -> None:
     app = App("shop")
     app.handler("orders")(lambda _order: None)

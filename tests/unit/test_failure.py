@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import redrive.message
+from redrive.execute import execute_with_retry
 from redrive.failure import (
     MAX_CHAIN,
     MAX_FRAMES,
@@ -26,6 +27,10 @@ from redrive.failure import (
     encode_trail,
     type_name,
 )
+from redrive.letter_query import LetterQuery
+from redrive.message import Message
+from redrive.policy import FailurePolicy, Retry
+from redrive.stores import open_store
 
 NOW = datetime(2026, 2, 28, 22, 53, 42, 123456, tzinfo=UTC)
 HOST = Host(name="box", process=7, app="shop", app_version="1.2", environment="test")
@@ -282,3 +287,28 @@ def test_a_trail_that_somebody_made_up_does_not_break_whoever_reads_it() -> None
     assert decode_trail(msgspec.msgpack.encode((naive,))) == ()
     odd = msgspec.structs.replace(failure, chain=(Raised("T", "t", (Frame("f", 1, "g", "", own=True),), "odd"),))
     assert decode_trail(msgspec.msgpack.encode((odd,)))[0].trace.endswith("T: t")
+
+
+async def test_the_way_from_our_code_to_the_handler_is_not_told() -> None:
+    def fail(_: Message) -> None:
+        raise KeyError("x")
+
+    store = open_store("sqlite:///:memory:")
+    message = Message.create(id="m-1", sent_at=NOW, queue="orders", data=1)
+    await execute_with_retry(message, fail, policy=FailurePolicy(Retry(attempts=1)), store=store)
+    (found,) = await store.find(LetterQuery())
+    letter = await store.get(found.id)
+    await store.close()
+    assert letter is not None
+    (frame,) = letter.failures[0].frames
+    assert frame.function.endswith("fail")
+
+
+def test_a_failure_of_our_own_keeps_its_frames() -> None:
+    with pytest.raises(ValueError, match="not JSON") as raised:
+        redrive.message.read_json(b"{")
+    trace = raised.value.__traceback__
+    assert trace is not None
+    error = raised.value.with_traceback(trace.tb_next)
+    failure = capture(error, attempt=1, at=NOW, kind=FailureKind.PERMANENT, handler="h", host=HOST)
+    assert [frame.function for frame in failure.frames] == ["read_json"]
