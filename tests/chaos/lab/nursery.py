@@ -1,0 +1,67 @@
+"""A process that has imported everything and forks a child per order, so that a child starts in milliseconds.
+
+It is told on standard input and answers on standard output, in JSON lines: the child's process id when it was
+born, its exit code when it is dead. One child at a time; it never opens a file of the experiment itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+from importlib import import_module
+
+from chaos.lab.roles import live
+
+_ON_FIRST_USE = (
+    "alembic.command",
+    "redrive.planning",
+    "redrive.stores.sqlite",
+    "redrive.stores.upgrade",
+    "redrive.transports.embedded",
+    "redrive.upkeep.journal",
+    "redrive.upkeep.spool",
+    "sqlalchemy.dialects.sqlite.pysqlite",
+    "uuid_utils",
+)
+"""What the product imports when it is needed; here it is needed by every child."""
+
+_OLDEST = 150
+"""Seconds after which a child that nobody ends is ended by the system."""
+
+
+def main() -> None:
+    for module in _ON_FIRST_USE:
+        import_module(module)
+    for line in sys.stdin:
+        order = json.loads(line)
+        child = os.fork()
+        if not child:
+            _be_born(order)
+        _say(child)
+        _, status = os.waitpid(child, 0)
+        _say(os.waitstatus_to_exitcode(status))
+
+
+def _be_born(order: dict[str, object]) -> None:
+    signal.alarm(_OLDEST)
+    code = 1
+    try:
+        live(order)
+        code = 0
+    except BaseException:  # noqa: BLE001  the log tells it, and the exit code
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)  # not back into the loop of the parent
+
+
+def _say(number: int) -> None:
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

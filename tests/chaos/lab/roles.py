@@ -1,0 +1,143 @@
+"""What a child process of an experiment does: produce, work, redrive or reprocess, once, and end.
+
+`faults` arms failpoints as `REDRIVE_FAULTS` would, `seed` makes their dice repeatable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import os
+import random
+import signal
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaos.lab.history import SEND, SENT, STRUCK, History
+from chaos.lab.places import digest
+from chaos.lab.premises import EFFECTS, ORDERS, Premises, Shop
+from redrive import faults, wiring
+from redrive.actions import Actions
+from redrive.clock import SystemClock, new_id
+from redrive.dead_letter import Status
+from redrive.letter_query import MAX_PAGE, LetterQuery
+from redrive.message import Message
+from redrive.stores import open_store
+from redrive.telemetry.logs import configure_logs
+
+if TYPE_CHECKING:
+    from redrive.transports import Transport
+    from redrive.worker import Worker
+
+_LOOK_EVERY = 0.02
+
+
+class Ahead(SystemClock):
+    """The time in some seconds: for whoever takes over what a dead process claimed."""
+
+    def __init__(self, seconds: float) -> None:
+        self._ahead = timedelta(seconds=seconds)
+
+    def now(self) -> datetime:
+        return super().now() + self._ahead
+
+
+async def produce(premises: Premises, *, messages: list[tuple[str, str]]) -> None:
+    """Sends one message per (plan, expectation), several at a time."""
+    history = History(premises.history)
+    async with wiring.producer(premises.settings()) as transport:
+        await asyncio.gather(*(_send(transport, history, *each) for each in messages))
+
+
+async def _send(transport: Transport, history: History, plan: str, expect: str) -> None:
+    queue = EFFECTS if plan == "effect" else ORDERS
+    message = Message.create(id=new_id(), sent_at=SystemClock().now(), queue=queue, data={"plan": plan})
+    history.write(SEND, message.id, expect=expect, body=digest(message.body))
+    await transport.send(message)
+    history.write(SENT, message.id)
+
+
+async def work(premises: Premises, *, spool_too: bool = True, forever: bool = False, mended: bool = False) -> None:
+    """Works until queues and spool are empty (or only the queues), or until SIGTERM."""
+    shop = Shop(premises, mended=mended)
+    async with wiring.worker(shop.app, premises.settings()) as worker:
+        worker.listen_to_signals()
+        running = asyncio.create_task(worker.run(drain=not spool_too and not forever))
+        if spool_too and not forever:
+            watching = asyncio.create_task(_stop_when_empty(worker, premises, shop))
+            await asyncio.wait({running, watching}, return_when=asyncio.FIRST_COMPLETED)
+            watching.cancel()
+        await running
+    await shop.close()
+
+
+async def _stop_when_empty(worker: Worker, premises: Premises, shop: Shop) -> None:
+    while True:
+        depths = await shop.app.transport.depths()
+        under_way = sum(depth.total for name, depth in depths.items() if not name.endswith("_dlq"))
+        if not under_way and not premises.unplayed():
+            worker.stop()
+            return
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+async def redrive(premises: Premises, *, ahead: float = 0.0) -> None:
+    """Sends back every letter that waits, and what a dead process left half-way, by a clock that is ahead."""
+    settings, clock = premises.settings(), Ahead(ahead)
+    store = open_store(settings.store.url.reveal(), clock=clock)
+    async with wiring.producer(settings) as transport:
+        try:
+            actions = Actions(store=store, transport=transport, clock=clock, actor="chaos")
+            for status in (Status.PENDING, Status.REDRIVING):
+                found = await actions.letters(LetterQuery(status=status, limit=MAX_PAGE))
+                await actions.retry([letter.id for letter in reversed(found)])
+        finally:
+            await store.close()
+
+
+async def reprocess(premises: Premises, *, all_of_it: bool = False) -> None:
+    """`redrive reprocess --queue orders_dlq`, once, or until nothing is left, not even in dead hands."""
+    dead = f"{ORDERS}_dlq"
+    async with wiring.desk(premises.settings(), "chaos") as actions:
+        await actions.reprocess(dead)
+        while all_of_it and (left := await actions.select_dead(dead)).in_queue + left.in_other_hands:
+            await actions.reprocess(left)
+            await asyncio.sleep(_LOOK_EVERY)
+
+
+ROLES: dict[str, Callable[..., Awaitable[None]]] = {
+    role.__name__: role for role in (produce, work, redrive, reprocess)
+}
+
+
+def live(order: dict[str, Any]) -> None:
+    """The whole life of a child. An exception is its exit code 1 and a traceback in the log."""
+    premises = Premises(Path(order["folder"]), sink=order["sink"], lease=order["lease"])
+    log = os.open(premises.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    faulthandler.register(signal.SIGUSR1, all_threads=True)  # `kill -USR1` tells in the log where it stands
+    configure_logs(level="warning", style="json")
+    random.seed(order["seed"])
+    os.environ["REDRIVE_FAULTS"] = order["faults"]
+    faults.arm(order["faults"])
+    _bear_witness(History(premises.history))
+    asyncio.run(ROLES[order["role"]](premises, **order["arguments"]))  # type: ignore[arg-type]  # each is async
+
+
+def _bear_witness(history: History) -> None:
+    """Writes down each time that a point really raises or stands still: armed is not yet struck."""
+    strike = faults._strike
+
+    def witnessed(name: str, fault: Any) -> int | None:
+        if fault.action == "hang":
+            history.write(STRUCK, name)
+        try:
+            return strike(name, fault)
+        except BaseException:
+            history.write(STRUCK, name)
+            raise
+
+    faults._strike = witnessed

@@ -1,0 +1,165 @@
+"""How to bring a running system to each of its failpoints, again and again.
+
+A scenario sets the stage, lets one child run into the armed point, and in the end brings everything to rest. The
+table at the end names one for every point; a point without one fails the test that walks the registry.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chaos.lab.premises import IN_FLIGHT
+from redrive.redriving import WINDOW
+
+if TYPE_CHECKING:
+    from chaos.lab.premises import Sink
+    from chaos.lab.supervisor import Child, Experiment
+
+SUCCEED, HEAL, EFFECT = ("succeed", "handled"), ("heal", "handled"), ("effect", "effect")
+FAIL, FAIL_THEN_RESOLVED = ("fail", "letter"), ("fail", "resolved")
+STORE_AWAY = "store.before_commit=enospc"
+
+
+class Scenario:
+    """The ordinary day: messages that succeed, heal, fail and have effects, and one worker."""
+
+    sink: Sink = "store"
+    in_flight = IN_FLIGHT
+    """What one kill may repeat."""
+
+    def __init__(self, lots: int = 10) -> None:
+        """`lots` says how many messages are sent to set the stage, in lots of a few."""
+        self._lots = lots
+
+    def set_stage(self, experiment: Experiment) -> None:
+        experiment.produce(SUCCEED, HEAL, FAIL, EFFECT, times=self._lots)
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        """A child with the faults armed."""
+        return experiment.start("work", faults)
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        assert experiment.run("work") == 0
+
+
+class Producing(Scenario):
+    """The producer is the one that dies."""
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start("produce", faults, messages=[SUCCEED, FAIL] * self._lots)
+
+
+class Redelivery(Scenario):
+    """A worker died with messages in its hands, so the next one finds suspects and counts them."""
+
+    def set_stage(self, experiment: Experiment) -> None:
+        super().set_stage(experiment)
+        experiment.run("work", "worker.after_handler=kill9")
+
+
+class StoreAway(Scenario):
+    """Nothing but failures while the store cannot commit: all letters go to the spool."""
+
+    def set_stage(self, experiment: Experiment) -> None:
+        experiment.produce(FAIL, FAIL, FAIL, times=self._lots)
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start("work", f"{STORE_AWAY},{faults}", spool_too=False)
+
+
+class StoreBack(Scenario):
+    """The spool is full of letters and the store is there again."""
+
+    def set_stage(self, experiment: Experiment) -> None:
+        experiment.produce(FAIL, FAIL, FAIL, times=self._lots)
+        assert experiment.run("work", STORE_AWAY, spool_too=False) == 0
+
+
+class Redriving(Scenario):
+    """Letters are sent back by a process that dies; a worker comes afterwards."""
+
+    in_flight = WINDOW
+
+    def set_stage(self, experiment: Experiment) -> None:
+        experiment.produce(*[FAIL_THEN_RESOLVED] * 4, times=self._lots)
+        assert experiment.run("work") == 0
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start_redriving(faults)
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        assert experiment.start_redriving().wait() == 0
+        assert experiment.run("work") == 0
+
+
+class Confirming(Redriving):
+    """Letters were sent back; the worker that handles them dies."""
+
+    in_flight = IN_FLIGHT
+
+    def set_stage(self, experiment: Experiment) -> None:
+        super().set_stage(experiment)
+        assert experiment.start_redriving().wait() == 0
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start("work", faults)
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        assert experiment.run("work") == 0
+
+
+class Reprocessing(Scenario):
+    """Failures lie in the broker's own dead-letter queue, and `reprocess` dies; then the bug is mended."""
+
+    sink = "queue"
+
+    def set_stage(self, experiment: Experiment) -> None:
+        experiment.produce(*[("bug", "handled")] * 3, times=self._lots)
+        assert experiment.run("work") == 0
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start("reprocess", faults)
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        assert experiment.run("reprocess", all_of_it=True) == 0
+        assert experiment.run("work", mended=True) == 0
+
+
+def chance(point: str, scenario: type[Scenario]) -> float:
+    """So that a child gets some work done before it dies, and dies before the work is done."""
+    seldom = point.startswith("journal") or ("commit" in point and scenario in {Producing, Redriving})
+    return 0.4 if seldom else 0.12
+
+
+SCENARIOS: dict[str, tuple[type[Scenario], ...]] = {
+    "worker.received": (Scenario,),
+    "worker.before_handler": (Scenario,),
+    "worker.after_handler": (Scenario,),
+    "worker.before_retry": (Scenario,),
+    "worker.after_retry": (Scenario,),
+    "worker.before_record": (Scenario,),
+    "worker.after_record": (Scenario,),
+    "worker.before_confirm": (Confirming,),
+    "worker.after_confirm": (Confirming,),
+    "worker.before_ack": (Scenario,),
+    "worker.after_ack": (Scenario,),
+    "broker.before_commit": (Scenario, Producing, Redriving, Reprocessing),
+    "broker.after_commit": (Scenario, Producing, Redriving, Reprocessing),
+    "store.before_commit": (Scenario, Redriving, Confirming, StoreBack),
+    "store.after_commit": (Scenario, Redriving, Confirming, StoreBack),
+    "journal.before_commit": (Redelivery,),
+    "journal.after_commit": (Redelivery,),
+    "inbox.before_commit": (Scenario,),
+    "inbox.after_commit": (Scenario,),
+    "spool.before_write": (StoreAway,),
+    "spool.write": (StoreAway,),
+    "spool.before_sync": (StoreAway,),
+    "spool.after_sync": (StoreAway,),
+    "spool.after_replay": (StoreBack,),
+    "spool.before_delete": (StoreBack,),
+    "redrive.after_claim": (Redriving,),
+    "redrive.after_send": (Redriving,),
+    "redrive.after_mark": (Redriving,),
+    "reprocess.received": (Reprocessing,),
+    "reprocess.after_send": (Reprocessing,),
+}

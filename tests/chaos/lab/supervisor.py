@@ -1,0 +1,159 @@
+"""Starts the children of an experiment, counts their deaths, and asks the checker in the end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, Self
+
+from chaos.lab.checker import Verdict, gather, judge
+from chaos.lab.history import STRUCK, read_history
+from redrive.redriving import LEASE as CLAIM_LEASE
+
+if TYPE_CHECKING:
+    from chaos.lab.premises import Premises
+
+KILLED = -signal.SIGKILL
+_PATIENCE = 60.0
+_TOLD = 4000
+
+
+class Nursery:
+    """Where children come from. Used as a context; one child at a time."""
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "chaos.lab.nursery"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,  # `select` sees only what no buffer has swallowed
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "REDRIVE_FAULTS": ""},
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(_PATIENCE)
+        self._process.stdout.close()
+
+    def bear(self, order: dict[str, Any]) -> Child:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order).encode() + b"\n")
+        self._process.stdin.flush()
+        return Child(self, self.heard(_PATIENCE))
+
+    def heard(self, patience: float) -> int:
+        """The next number it says. TimeoutError."""
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], patience)[0]:
+            raise TimeoutError
+        return int(self._process.stdout.readline())
+
+
+class Child:
+    def __init__(self, nursery: Nursery, process: int) -> None:
+        self._nursery = nursery
+        self.process = process
+        self.exit_code: int | None = None
+
+    def wait(self) -> int:
+        """Its exit code; negative: the signal it died of. One that lives too long has to say where it stands."""
+        if not self.ended_within(_PATIENCE):
+            self.signal(signal.SIGUSR1)
+            self.signal(signal.SIGKILL)
+            self.exit_code = self._nursery.heard(_PATIENCE)
+            raise AssertionError(f"child {self.process} never ended: see the end of the log")
+        assert self.exit_code is not None
+        return self.exit_code
+
+    def ended_within(self, seconds: float) -> bool:
+        if self.exit_code is None:
+            with contextlib.suppress(TimeoutError):
+                self.exit_code = self._nursery.heard(seconds)
+        return self.exit_code is not None
+
+    def signal(self, number: signal.Signals) -> None:
+        if self.exit_code is None:
+            with contextlib.suppress(ProcessLookupError):  # dead already, and nobody has looked
+                os.kill(self.process, number)
+
+
+class Experiment:
+    """One lot of files, the children that work on them, and the number of their violent deaths."""
+
+    def __init__(self, premises: Premises, nursery: Nursery, seed: int) -> None:
+        self.premises = premises
+        self.nursery = nursery
+        self.dice = random.Random(seed)  # noqa: S311  not a secret
+        self.kills = 0
+        self._redriven = 0
+        self._children: list[Child] = []
+        sys.stdout.write(f"seed {seed}, files in {premises.folder}\n")  # shown if the test fails
+
+    def start(self, role: str, faults: str = "", **arguments: Any) -> Child:
+        order = {
+            "role": role,
+            "faults": faults,
+            "seed": self.dice.getrandbits(32),
+            "folder": str(self.premises.folder),
+            "sink": self.premises.sink,
+            "lease": self.premises.lease,
+            "arguments": arguments,
+        }
+        self._children.append(self.nursery.bear(order))
+        return self._children[-1]
+
+    def run(self, role: str, faults: str = "", **arguments: Any) -> int:
+        """Waits for it. It ends well, or by the fault that is armed."""
+        return self.ended(self.start(role, faults, **arguments), faults)
+
+    def ended(self, child: Child, faults: str) -> int:
+        code = child.wait()
+        ends = {0} | {KILLED if "kill9" in faults else 0} | {1 if "raise" in faults else 0}
+        assert code in ends, f"with faults {faults!r} it ended with {code}: {self.told()}"
+        self.kills += code == KILLED
+        return code
+
+    def produce(self, *messages: tuple[str, str], times: int = 1) -> None:
+        assert self.run("produce", messages=messages * times) == 0
+
+    def start_redriving(self, faults: str = "") -> Child:
+        """Each time later than the time before, so that what a killed one had claimed is taken over."""
+        self._redriven += 1
+        return self.start("redrive", faults, ahead=self._redriven * (CLAIM_LEASE + 1))
+
+    def verdict(self, *, quiet: bool = True) -> Verdict:
+        places = self.premises
+        evidence = gather(
+            places.history, broker=places.broker, store=places.store, effects=places.effects, spool=places.spool
+        )
+        return judge(evidence, quiet=quiet)
+
+    def problems(self, in_flight: int) -> list[str]:
+        """What is wrong now that all is quiet. Each kill may repeat what was in flight, and nothing else."""
+        verdict = self.verdict()
+        assert verdict.acknowledged, "nothing was sent"
+        return verdict.problems(duplicates_allowed=self.kills * in_flight, set_apart_allowed=self.kills)
+
+    def struck(self, point: str) -> bool:
+        """Whether that point raised or stood still in any child."""
+        return any((line["op"], line["id"]) == (STRUCK, point) for line in read_history(self.premises.history))
+
+    def clean_up(self) -> None:
+        """No child outlives its experiment, whatever became of the test."""
+        for child in self._children:
+            child.signal(signal.SIGKILL)
+            child.wait()
+
+    def told(self) -> str:
+        """The end of what the children said."""
+        log = self.premises.log
+        return log.read_text(errors="replace")[-_TOLD:] if log.exists() else "(nothing)"

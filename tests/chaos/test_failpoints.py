@@ -1,0 +1,71 @@
+"""K5: every registered failpoint by {raise, hang}. Whatever breaks or stands still, the process goes on or ends by
+itself with an error, and nothing is lost. (kill -9 at every point is test_worker_kill.py.)
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from chaos.lab.scenarios import SCENARIOS, Scenario, chance
+from chaos.lab.supervisor import KILLED, Experiment, Nursery
+from redrive.faults import POINTS
+
+PAIRS = [(point, scenario) for point, several in SCENARIOS.items() for scenario in several]
+LEASE, HANG = 0.3, 0.4
+_TRIES = 20
+
+
+@pytest.mark.parametrize(("point", "scenario"), PAIRS, ids=[f"{point}-{each.__name__}" for point, each in PAIRS])
+def test_an_error_at_this_point_loses_nothing(
+    point: str, scenario: type[Scenario], experiment: Callable[..., Experiment]
+) -> None:
+    lab, play, faults = (
+        experiment(sink=scenario.sink),
+        scenario(lots=2),
+        f"{point}=raise:{chance(point, scenario)}",
+    )
+    for _ in range(_TRIES):
+        play.set_stage(lab)
+        lab.ended(play.begin(lab, faults), faults)
+        if lab.struck(point):
+            break
+    play.come_to_rest(lab)
+
+    assert lab.struck(point)
+    verdict = lab.verdict(quiet=False)
+    assert verdict.problems(duplicates_allowed=None, set_apart_allowed=lab.kills) == []
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_process_that_stands_still_at_this_point_for_longer_than_its_lease_loses_nothing(
+    point: str, experiment: Callable[..., Experiment], second_nursery: Nursery
+) -> None:
+    """The next process does not wait for it, so both have the same messages or letters in hand."""
+    scenario = SCENARIOS[point][0]
+    lab, play = experiment(sink=scenario.sink, lease=LEASE), scenario(lots=1)
+    play.set_stage(lab)
+    slow = play.begin(lab, f"{point}=hang:{HANG}")
+    while not (lab.struck(point) or slow.ended_within(0.02)):
+        pass
+    lab.nursery = second_nursery
+    play.come_to_rest(lab)
+    if not slow.ended_within(HANG):
+        slow.signal(signal.SIGTERM)
+    assert slow.wait() in {0, -signal.SIGTERM}, lab.told()
+    play.come_to_rest(lab)
+
+    assert lab.struck(point)
+    assert lab.verdict().problems(duplicates_allowed=None, set_apart_allowed=lab.kills) == []
+
+
+def test_failpoints_are_armed_by_the_environment_variable_alone() -> None:
+    program = "from redrive import faults; faults.point('worker.before_ack')"
+    variables = {"REDRIVE_FAULTS": "worker.before_ack=kill9"}
+
+    assert subprocess.run([sys.executable, "-c", program], env=variables, check=False).returncode == KILLED
+    assert subprocess.run([sys.executable, "-c", program], env={}, check=False).returncode == 0
