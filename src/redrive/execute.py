@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import random
 import socket
@@ -121,8 +122,7 @@ class _Recovery(NamedTuple):
     def _entry(self, failures: tuple[Failure, ...], ticket: RedriveTicket | None) -> Entry:
         message, queue = self.message, self.message.queue
         return Entry(
-            # With the lengths, so that no two messages share an identity whatever their ids and queues hold.
-            identity=f"message:{len(queue)}:{queue}:{len(message.id)}:{message.id}/{self.name}",
+            identity=_identity(message, self.name),
             message=message.with_headers(control.strip(message.headers)) if ticket else message,
             queue=queue,
             handler=self.name,
@@ -132,3 +132,14 @@ class _Recovery(NamedTuple):
             first_attempt_at=failures[0].at,
             ticket=ticket,
         )
+
+
+def _identity(message: Message, handler: str) -> str:
+    """With the lengths, so that no two ids and queues run into each other, and with what the message holds: a
+    producer that uses one id twice must not hide a message behind another (TH6).
+    """
+    held = hashlib.sha256()
+    for part in (message.body, message.key):
+        held.update(b"-" if part is None else b"%d:" % len(part) + part)
+    name = f"{len(message.queue)}:{message.queue}:{len(message.id)}:{message.id}"
+    return f"message:{name}:{held.hexdigest()}/{handler}"

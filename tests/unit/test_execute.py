@@ -265,3 +265,18 @@ async def test_a_forged_ticket_changes_no_letter(
     unchanged = await store.get(letter.id)
     assert unchanged is not None
     assert unchanged.status is Status.REDRIVEN
+
+
+async def test_a_producer_that_uses_one_id_twice_hides_no_message_th6() -> None:
+    store = open_store("sqlite:///:memory:")
+
+    async def fail(_: Message) -> None:
+        raise ValueError("no")
+
+    for data in (1, 2):
+        message = Message.create(id="same", sent_at=NOW, queue="orders", data=data)
+        assert not await execute_with_retry(message, fail, store=store)
+        assert not await execute_with_retry(message, fail, store=store)
+    letters = await store.find(LetterQuery())
+    await store.close()
+    assert len(letters) == 2

@@ -1,4 +1,4 @@
-"""The seam to what remembers: twelve methods, each atomic alone, each safe to repeat.
+"""The seam to what remembers: each method atomic alone, each safe to repeat. A driver on SQL writes two of them.
 
 A driver passes `redrive.testing.store_contract`. Drivers sit in `DRIVERS`, imported on first use.
 """
