@@ -69,7 +69,9 @@ class Actions:
     # Looking
 
     async def letters(self, query: LetterQuery) -> list[DeadLetter]:
-        """One page, newest first. The next one begins `after` its last letter."""
+        """One page, newest first, without bodies unless `query` asks for them. The next one begins `after` its
+        last letter.
+        """
         return await self._store.find(query)
 
     async def letter(self, letter_id: str) -> DeadLetter:
@@ -104,21 +106,25 @@ class Actions:
     async def export(
         self, query: LetterQuery, *, at_most: int | None = None, whole: bool = False
     ) -> AsyncGenerator[DeadLetter]:
-        """Every matching letter, newest first: one page in memory at a time, whatever `query.limit` says.
-        `whole` adds failures, revisions and history. What is recorded meanwhile is newer than where it
-        began, and not met.
+        """Every matching letter with its body, newest first: one body in memory at a time, whatever `query` says
+        about `limit` and `bodies`. `whole` adds failures, revisions and history. What is recorded meanwhile is
+        newer than where it began, and not met.
         """
-        page = msgspec.structs.replace(query, limit=_EXPORT_PAGE)
+        page = msgspec.structs.replace(query, limit=_EXPORT_PAGE, bodies=False)
         given = 0
         while found := await self._store.find(page):
             for letter in found:
                 if at_most is not None and given >= at_most:
                     return
-                told = await self._store.get(letter.id) if whole else letter
+                told = await (self._store.get(letter.id) if whole else self._with_body(letter.id))
                 if told is not None:  # purged since its page was read
                     given += 1
                     yield told
             page = msgspec.structs.replace(page, after=found[-1].id)
+
+    async def _with_body(self, letter_id: str) -> DeadLetter | None:
+        found = await self._store.find(LetterQuery(ids=(letter_id,), bodies=True))
+        return found[0] if found else None
 
     # Putting back
 
@@ -131,7 +137,7 @@ class Actions:
 
     async def select_dead(self, dead_letter_queue: str) -> Selection:
         """What `reprocess` would send back. UsageError if that is not the name of a dead-letter queue."""
-        return await self._reprocessor().select(dead_letter_queue)
+        return await self._reprocessor().select(dead_letter_queue, at=self._clock.now())
 
     async def reprocess(
         self,

@@ -83,7 +83,15 @@ class App:
         return register
 
     def register(
-        self, queue: str, handler: Any, *, retry: Retry | None = None, inbox: Inbox | None = None
+        self,
+        queue: str,
+        handler: Any,
+        *,
+        retry: Retry | None = None,
+        kinds: Kinds | None = None,
+        timeout: Duration | None = None,
+        concurrency: int | None = None,
+        inbox: Inbox | None = None,
     ) -> Handler:
         """S3's way: a class (or an instance) with `process`, and perhaps `on_dead_letter` and `max_retries`.
 
@@ -92,7 +100,18 @@ class App:
         process, hook, max_retries, name = from_class(queue, handler)
         attempts = None if max_retries is None else max(1, max_retries)
         return self._add(
-            Handler(queue, process, name=name, retry=retry, inbox=inbox, hook=hook, attempts=attempts)
+            Handler(
+                queue,
+                process,
+                name=name,
+                retry=retry,
+                kinds=kinds,
+                timeout=None if timeout is None else seconds(timeout),
+                concurrency=concurrency,
+                inbox=inbox,
+                hook=hook,
+                attempts=attempts,
+            )
         )
 
     def middleware(self, function: M) -> M:

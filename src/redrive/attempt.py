@@ -7,18 +7,22 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
+import structlog
 
 from redrive import faults
-from redrive.failure import Failure, Host, capture, decode_trail
+from redrive.failure import Failure, FailureKind, Host, capture, decode_trail
 from redrive.handler import Handler, Middleware, around
-from redrive.policy import Decision, Drop, FailurePolicy, RetryAfter
+from redrive.policy import Decision, Drop, FailurePolicy, RetryAfter, SendToDeadLetter
+from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from concurrent.futures import Executor
 
     from redrive.clock import Clock
+    from redrive.threads import HandlerThreads
     from redrive.transports import Delivery
+
+log = structlog.get_logger("redrive.consumer")
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -39,7 +43,7 @@ class Attempts:
         policy: FailurePolicy,
         *,
         middleware: Sequence[Middleware],
-        executor: Executor,
+        threads: HandlerThreads,
         timeout: float | None,
         clock: Clock,
         host: Host,
@@ -48,7 +52,7 @@ class Attempts:
         self.handler = handler
         self.policy = policy
         self._middleware = middleware
-        self._executor = executor
+        self._threads = threads
         self._timeout = timeout
         self._clock = clock
         self._host = host
@@ -58,12 +62,13 @@ class Attempts:
         """None: the handler succeeded. Being cancelled passes through: that is no failure."""
         failures = decode_trail(delivery.trail)
         attempt = _attempt(delivery, failures)
+        task = asyncio.current_task()
         first_attempt_at = delivery.first_attempt_at or self._clock.now()
         while True:
             try:
                 await self._once(delivery)
             except BaseException as error:  # whatever a handler raises is a failure to decide about
-                if not _is_failure(error):
+                if not _is_failure(error, task):
                     raise
                 failed = self._judge(error, attempt, failures, first_attempt_at)
             else:
@@ -76,25 +81,32 @@ class Attempts:
             attempt, failures = attempt + 1, failed.failures
 
     async def _once(self, delivery: Delivery) -> None:
+        if not self.handler.is_async:
+            await self._threads.room()  # outside of the timeout: a call that was never made has not failed
         faults.point("worker.before_handler")
         if not self._middleware and self._timeout is None:
-            await self.handler.run(delivery.message, self._executor)
+            await self.handler.run(delivery.message, self._threads)
         else:
             async with asyncio.timeout(self._timeout):
                 await around(self._middleware, delivery, lambda: self._call(delivery))()
         faults.point("worker.after_handler")
 
     async def _call(self, delivery: Delivery) -> None:
-        await self.handler.run(delivery.message, self._executor)
+        await self.handler.run(delivery.message, self._threads)
 
     def _judge(
         self, error: BaseException, attempt: int, before: tuple[Failure, ...], first_attempt_at: datetime
     ) -> Failed:
-        kind = self.policy.classify(error)
         now = self._clock.now()
+        try:
+            kind = self.policy.classify(error)
+            elapsed = (now - first_attempt_at).total_seconds()
+            decision = self.policy.decide(error, kind, attempt=attempt, elapsed=elapsed)
+        except Exception as judging:  # noqa: BLE001  without a judgement it would run for ever, and never be counted
+            log.error("a failure could not be judged", queue=self.handler.queue, **error_facts(judging))  # noqa: TRY400  a traceback may show the payload
+            kind, decision = FailureKind.CRITICAL, SendToDeadLetter("it could not be judged")
+            error = judging  # the handler's own is the context of it, and recorded with it
         failure = capture(error, attempt=attempt, at=now, kind=kind, handler=self.handler.name, host=self._host)
-        elapsed = (now - first_attempt_at).total_seconds()
-        decision = self.policy.decide(error, kind, attempt=attempt, elapsed=elapsed)
         self._observe(None if isinstance(decision, Drop) else failure)  # to drop a message is no failure
         return Failed(decision, (*before, failure), error, first_attempt_at)
 
@@ -104,11 +116,22 @@ def _attempt(delivery: Delivery, failures: tuple[Failure, ...]) -> int:
     return max(delivery.attempt, failures[-1].attempt + 1 if failures else 1)
 
 
-def _is_failure(error: BaseException) -> bool:
-    """Whether the handler raised it. A handler that awaits something cancelled raises CancelledError, and nobody
-    has cancelled the handler; `sys.exit` in a handler must not end the work of all others, again and again.
+def _is_failure(error: BaseException, task: asyncio.Task[None] | None) -> bool:
+    """Whether the handler raised it, in the task that runs it: whatever it is, it must not end the work of all
+    others, again and again. Only Ctrl-C does.
+
+    A handler that awaits something cancelled raises CancelledError, and nobody has cancelled the handler. Python
+    raises GeneratorExit in a coroutine that it throws away, and then its task is not the current one.
     """
     if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
         return task is not None and not task.cancelling()
-    return isinstance(error, Exception | SystemExit)
+    if isinstance(error, GeneratorExit):
+        return task is not None and task is _current_task()
+    return not isinstance(error, KeyboardInterrupt)
+
+
+def _current_task() -> asyncio.Task[None] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs any more
+        return None

@@ -43,6 +43,7 @@ _RECONNECT_FIRST, _RECONNECT_LAST = 0.2, 5.0
 _AGAIN = 1.0
 _SETTLING = 2.0
 _GIVING_BACK = 5.0
+_LEAVING = 5.0
 
 
 class _Phase(Enum):
@@ -80,9 +81,10 @@ class Consumer:
         self._suspects = suspects
         self._options = options
         self._clock = clock
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], Delivery] = {}
         self._handled: set[asyncio.Task[None]] = set()
         """Of those that run: whose handler has ended, and who are settling what became of it."""
+        self._giving_back: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(options.concurrency)
         self._taking: asyncio.Task[None] | None = None
         self._stopped = False
@@ -95,7 +97,7 @@ class Consumer:
 
     @property
     def busy(self) -> bool:
-        return bool(self._running)
+        return bool(self._running or self._giving_back)
 
     async def run(self) -> None:
         """Consumes until `stop`. A broker that goes away is waited for; everything else is an error."""
@@ -116,16 +118,31 @@ class Consumer:
         self.stop()
         if self._running and grace > 0:
             await asyncio.wait(self._running, timeout=grace)
-        for task in self._running - self._handled:
+        for task in self._running.keys() - self._handled:
             task.cancel()
         if self._running:
             await asyncio.wait(self._running, timeout=_SETTLING)
         for task in self._running:
             task.cancel()
         if self._running:
-            await asyncio.wait(self._running)
-        if self._taking is not None:
-            await asyncio.wait({self._taking}, timeout=_GIVING_BACK)
+            await asyncio.wait(self._running, timeout=_LEAVING)
+        self._leave_behind()
+        if last := {*self._giving_back, *([self._taking] if self._taking else [])}:
+            await asyncio.wait(last, timeout=_GIVING_BACK)
+
+    def _leave_behind(self) -> None:
+        """Handlers that swallow their cancellation must not keep the process: it leaves without them."""
+        if not self._running:
+            return
+        log.error(
+            "handlers do not end though cancelled, leaving without them",
+            queue=self.queue,
+            running=len(self._running),
+        )
+        for task, delivery in self._running.items():
+            asyncio.tasks._unregister_task(task)  # noqa: SLF001  or `asyncio.run` would wait for it for ever
+            self._return(delivery)
+        self._running.clear()
 
     async def _take(self) -> None:
         wait = _RECONNECT_FIRST
@@ -194,15 +211,19 @@ class Consumer:
 
     def _start(self, delivery: Delivery) -> None:
         task = asyncio.create_task(self._process(delivery))
-        self._running.add(task)
+        self._running[task] = delivery
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
+        delivery = self._running.pop(task, None)
         self._handled.discard(task)
         self._slots.release()
-        if not task.cancelled() and (error := task.exception()) is not None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
             log.error("a delivery could not be settled", queue=self.queue, **error_facts(error))
+        # Here and not in the task: one that is cancelled before its first step runs nothing of its own.
+        if delivery is not None and (task.cancelled() or error is not None):
+            self._return(delivery)
 
     async def _process(self, delivery: Delivery) -> None:
         try:
@@ -211,9 +232,6 @@ class Consumer:
                 await self._suspects.run(delivery, self._handle)
             else:
                 await self._handle(delivery)
-        except asyncio.CancelledError:
-            await self._give_back(delivery)
-            raise
         except LeaseLost:
             log.warning("lease lost, another delivery goes on", queue=self.queue, message_id=delivery.message.id)
         except Exception as error:  # noqa: BLE001  ours failed, not the handler: not settled, so not lost
@@ -223,10 +241,8 @@ class Consumer:
                 message_id=delivery.message.id,
                 **error_facts(error),
             )
-            try:
-                await self._clock.sleep(_AGAIN)  # no hot loop
-            finally:
-                await self._give_back(delivery)
+            await self._clock.sleep(_AGAIN)  # no hot loop
+            await asyncio.shield(self._return(delivery))
 
     async def _handle(self, delivery: Delivery) -> None:
         if self._options.breaker_dead_letters and self.breaker.state is BreakerState.OPEN:
@@ -250,6 +266,13 @@ class Consumer:
             return
         if self.breaker.failed(failure.type, delivery.identity, self._clock.monotonic()):
             log.error("breaker opened, consumption pauses", queue=self.queue, type=failure.type)
+
+    def _return(self, delivery: Delivery) -> asyncio.Task[None]:
+        """In a task of its own, which no cancellation of the delivery's interrupts."""
+        task = asyncio.create_task(self._give_back(delivery))
+        self._giving_back.add(task)
+        task.add_done_callback(self._giving_back.discard)
+        return task
 
     async def _give_back(self, delivery: Delivery) -> None:
         try:

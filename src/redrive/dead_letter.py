@@ -170,7 +170,9 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     how: str | None
     """How it was resolved, discarded or quarantined: `confirmed`, `expired`, `by hand`, a cause."""
     message: Message
-    """The current revision; the original is always `revisions[0]`."""
+    """The current revision; the original is always `revisions[0]`. In a list, its body is None, whatever it is,
+    unless the query asked for `bodies`; what `get` gives has it always.
+    """
     queue: str
     handler: str
     kind: str

@@ -3,7 +3,9 @@
 1. The caller counts what lies there now (`backlog`): no more than that is received.
 2. Each message: send to its own queue with `error` and `retry_count` reset, then remove the copy.
    Crash between the two: the copy comes back when its lease has run out, one duplicate with the same id.
-3. A message that is met again came straight back from a failing handler (SD10). It is left where it is.
+3. A message that is met again and was put there after the cut-off came straight back from a failing handler
+   (SD10). It is left where it is. One that lay there from the start is a second copy, as a crash in step 2 and a
+   second failure leave it: it is sent like any other, for only its consumer can tell whether it was handled.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from redrive import faults
-from redrive.errors import LeaseLost, PublishRefused, UsageError
+from redrive.errors import LeaseLost, PublishRefused, Unreachable, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
+    from datetime import datetime
 
     from redrive.message import Message
     from redrive.pace import Pace
@@ -28,6 +31,10 @@ if TYPE_CHECKING:
 _PREFETCH = 20
 _PATIENCE = 1.0
 """Seconds without a delivery after which the depth is looked at again: somebody else may be draining too."""
+_EMPTY_LOOKS = 2
+"""So often in a row nothing is ready before the rest is taken for gone: what our own fetch has just leased is not
+ready either, and is about to be handed out.
+"""
 
 
 class Drained(msgspec.Struct, frozen=True):
@@ -35,11 +42,13 @@ class Drained(msgspec.Struct, frozen=True):
 
     sent: int = 0
     came_back: int = 0
-    """Met a second time and left in the dead-letter queue."""
+    """Met a second time, put there since the command began, and left in the dead-letter queue."""
     refused: int = 0
     """The broker would not have them in their own queue; left in the dead-letter queue."""
     untried: int = 0
     """Behind so many that had to be left that the command stopped: they are held, and must be few (G7)."""
+    not_met: int = 0
+    """Counted at the start and never received: somebody else took them, or has them in hand."""
 
 
 class Backlog(msgspec.Struct, frozen=True):
@@ -71,11 +80,18 @@ class DeadLetterQueue:
         return Backlog(0, 0) if depth is None else Backlog(depth.ready, depth.leased)
 
     async def drain(
-        self, at_most: int, *, pace: Pace, on_progress: Callable[[int], None] | None = None
+        self,
+        at_most: int,
+        *,
+        pace: Pace,
+        cut_off: datetime | None = None,
+        on_progress: Callable[[int], None] | None = None,
     ) -> Drained:
-        """Sends each message home once. `at_most` is the cut-off: what came later is not touched."""
+        """Sends `at_most` messages home, as many as lay there at `cut_off`. What was sent and is met again is left
+        if it was put there later than that; where the broker or the caller gives no time, it is sent.
+        """
         receiving = self._transport.receive(self._name, prefetch=_PREFETCH)
-        passage = _Passage(self._transport, self.home)
+        passage = _Passage(self._transport, self.home, cut_off)
         async with aclosing(receiving):
             try:
                 while passage.met < at_most and not passage.full:
@@ -88,28 +104,46 @@ class DeadLetterQueue:
                         on_progress(1)
             finally:
                 await passage.give_back()
-        untried = at_most - passage.met if passage.full else 0
-        return Drained(passage.sent, passage.came_back, passage.refused, untried)
+        left = at_most - passage.met
+        untried, not_met = (left, 0) if passage.full else (0, left)
+        return Drained(passage.sent, passage.came_back, passage.refused, untried, not_met)
 
     async def _next(self, receiving: AsyncGenerator[Delivery]) -> Delivery | None:
         """The next delivery, or None if somebody else has taken the rest."""
         waiting = asyncio.ensure_future(anext(receiving, None))
         try:
-            while not (await asyncio.wait({waiting}, timeout=_PATIENCE))[0]:
-                if (await self.backlog()).ready == 0:
-                    return None
-            return waiting.result()
-        finally:
-            waiting.cancel()
-            await asyncio.wait({waiting})
+            await self._until_met_or_gone(waiting)
+        except BaseException:
+            await self._give_back(waiting)
+            raise
+        return await _ended(waiting)
+
+    async def _until_met_or_gone(self, waiting: asyncio.Future[Delivery | None]) -> None:
+        empty = 0
+        while empty < _EMPTY_LOOKS and not (await asyncio.wait({waiting}, timeout=_PATIENCE))[0]:
+            empty = empty + 1 if (await self.backlog()).ready == 0 else 0
+
+    async def _give_back(self, waiting: asyncio.Future[Delivery | None]) -> None:
+        """A delivery that came while the command was being interrupted would be held until its lease runs out."""
+        with suppress(LeaseLost, Unreachable):
+            if (delivery := await _ended(waiting)) is not None:
+                await self._transport.release(delivery)
+
+
+async def _ended(waiting: asyncio.Future[Delivery | None]) -> Delivery | None:
+    """What came, even at the last moment; None if nothing did. Does not wait for it any longer."""
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    return None if waiting.cancelled() else waiting.result()
 
 
 class _Passage:
     """The messages of one command on their way home."""
 
-    def __init__(self, transport: Transport, home: str) -> None:
+    def __init__(self, transport: Transport, home: str, cut_off: datetime | None) -> None:
         self._transport = transport
         self._home = home
+        self._cut_off = cut_off
         self._seen: set[tuple[str, bytes]] = set()
         self.kept: list[Delivery] = []
         self.sent = self.came_back = self.refused = 0
@@ -125,7 +159,7 @@ class _Passage:
     async def take(self, delivery: Delivery) -> None:
         faults.point("reprocess.received")
         mark = _mark_of(delivery.message)
-        if mark in self._seen:
+        if mark in self._seen and self._later(delivery):
             self.came_back += 1
             self.kept.append(delivery)
             return
@@ -139,6 +173,12 @@ class _Passage:
         faults.point("reprocess.after_send")
         await self._remove(delivery)
         self.sent += 1
+
+    def _later(self, delivery: Delivery) -> bool:
+        # Of a redelivered one the time tells only when a dead process' lease ran out.
+        if self._cut_off is None or delivery.due_since is None or delivery.redelivered:
+            return False
+        return delivery.due_since > self._cut_off
 
     async def give_back(self) -> None:
         """Only at the end: given back at once, they would be the next to be received."""

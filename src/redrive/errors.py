@@ -100,6 +100,9 @@ class HandlerSignal(Exception):
 
 
 class Transient(HandlerSignal):
+    retry_after: float | None = None
+    """Seconds. On the class too: a subclass need not call this constructor."""
+
     def __init__(self, text: str = "", *, retry_after: Duration | None = None) -> None:
         super().__init__(text)
         self.retry_after = None if retry_after is None else seconds(_not_past(retry_after))

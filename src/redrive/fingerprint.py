@@ -58,13 +58,24 @@ def normalise(text: str) -> str:
     return str(result).strip()
 
 
+def cause(failure: Failure) -> str:
+    """What failed and where, in words of the code alone: nothing of a message is in it, so it may be logged."""
+    frame = _telling_frame(failure.chain[-1])
+    name = failure.type.rpartition(".")[2]
+    return name if frame is None else f"{name} in {_function(frame)}"
+
+
 def _place(raised: Raised) -> str:
-    frame = next((each for each in reversed(raised.frames) if each.own), None)
-    if frame is None:
-        frame = raised.frames[-1] if raised.frames else None
-    return "" if frame is None else _named(frame)
-
-
-def _named(frame: Frame) -> str:
+    frame = _telling_frame(raised)
     # The line's text, not its number: a group survives edits above the line, and tells two lines apart.
-    return f"{frame.file.rpartition('/')[2]}:{frame.function}:{frame.source or frame.line}"
+    return "" if frame is None else f"{_function(frame)}:{frame.source or frame.line}"
+
+
+def _telling_frame(raised: Raised) -> Frame | None:
+    """The innermost frame of the team's code, or of any if none is theirs."""
+    own = next((each for each in reversed(raised.frames) if each.own), None)
+    return own or (raised.frames[-1] if raised.frames else None)
+
+
+def _function(frame: Frame) -> str:
+    return f"{frame.file.rpartition('/')[2]}:{frame.function}"

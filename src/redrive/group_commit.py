@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 import threading
 import time
@@ -35,6 +36,7 @@ _BUSY_TIMEOUT_MS = 10_000
 _WAL_PAUSE = 0.01
 _ALONE = object()
 _LOOK = object()
+_making = threading.Lock()
 
 
 class _Job(NamedTuple):
@@ -234,6 +236,17 @@ def _resolve(answers: list[_Answer]) -> None:
             future.set_result(result)
         else:
             future.set_exception(error)
+
+
+def make_private(path: str) -> None:
+    """A file that is missing is made, readable by its owner only; SQLite gives its side files the same mode.
+
+    One that exists is not opened: closing any descriptor of a file gives up the locks that this process holds on
+    it through SQLite, and another process would then take itself for the last and delete the write-ahead log.
+    For the same reason nobody comes back from here while another thread is still making the file.
+    """
+    with _making, contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
 
 def open_sqlite(path: str) -> sqlite3.Connection:

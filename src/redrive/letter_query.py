@@ -28,3 +28,7 @@ class LetterQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A letter's id: the page goes on behind it (newest first, so: older ones)."""
     limit: int = 50
     """At most MAX_PAGE."""
+    bodies: bool = False
+    """Whether the message's body comes with it; lists do not need it. Without it `message.body` is None whatever
+    the body is, which says nothing about it: a page must not hold hundreds of bodies of many megabytes (G7).
+    """

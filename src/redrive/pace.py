@@ -20,6 +20,14 @@ class Pace:
         self._clock = clock
         self._next = 0.0
 
+    async def upcoming(self) -> None:
+        """Returns when a turn is due, and does not take it: for whoever has to get hold of something first that
+        does not keep. With one task, the next `turn` returns at once.
+        """
+        wait = self._next - self._clock.monotonic()
+        if self._interval and wait > 0:
+            await self._clock.sleep(wait)
+
     async def turn(self) -> None:
         """Returns when the caller may send."""
         if not self._interval:

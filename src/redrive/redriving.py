@@ -6,7 +6,9 @@
    Crash here: sent, not marked; the takeover sends a second copy with the same redrive id (G4).
 3. Mark. Guarded by the fence. A consumer may have confirmed in the meantime: then there is nothing to mark.
 
-Letters are claimed in small windows, so that a crash leaves at most WINDOW of them to be taken over.
+Letters are claimed in small windows, so that a crash leaves at most WINDOW of them to be taken over. A window
+is claimed when the turn of its first letter has come, and is so small that the turn of its last comes within
+_WINDOW_SECONDS: however low the rate is, no claim's lease runs out while its letter waits.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ WINDOW = 20
 LEASE = 60.0
 SEND_DEADLINE = 25.0
 _WINDOW_SECONDS = 10.0
-"""A window is sent within this time, so that LEASE outlasts it and the last send's deadline."""
+"""All turns of a window come within this time after its claim: LEASE outlasts it and the last send's deadline."""
 
 
 class Result(StrEnum):
@@ -49,7 +51,9 @@ class Result(StrEnum):
     """Its status does not allow it; nothing was sent."""
     NOT_FOUND = "not found"
     NOT_TRIED = "not tried"
-    """Store or broker went away before its turn; nothing was sent."""
+    """Store or broker went away before its turn, or before the store could say why it gave no claim; nothing was
+    sent.
+    """
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,13 +78,16 @@ class Redriver:
     async def redrive(
         self, letter_ids: Sequence[str], *, pace: Pace, on_progress: Callable[[int], None] | None = None
     ) -> list[Outcome]:
-        """One outcome per letter, in the given order. Raises only if the very first claim cannot be made."""
+        """One outcome per letter, in the given order. Raises Unreachable only if the very first claim cannot be
+        made; after that, whatever goes away, what is known is told.
+        """
         wanted = list(dict.fromkeys(letter_ids))
         key = await self._store.signing_key()
         outcomes: list[Outcome] = []
         size = pace.window(WINDOW, within=_WINDOW_SECONDS)
         for start in range(0, len(wanted), size):
             window = wanted[start : start + size]
+            await pace.upcoming()
             try:
                 outcomes += await self._window(window, key, pace)
             except Unreachable as away:
@@ -148,7 +155,11 @@ class Redriver:
         if not letter_ids:
             return {}
         query = LetterQuery(ids=tuple(letter_ids), limit=len(letter_ids))
-        found = {letter.id: letter.status for letter in await self._store.find(query)}
+        try:
+            found = {letter.id: letter.status for letter in await self._store.find(query)}
+        except Unreachable as away:  # others of this window were sent: that has to be told all the same
+            why = f"not claimed, and the store went away before it said why: {away}"
+            return {outcome.letter_id: outcome for outcome in _not_tried(letter_ids, why)}
         return {letter_id: _unclaimed(letter_id, found.get(letter_id)) for letter_id in letter_ids}
 
     def _because(self, reason: str) -> Actor:

@@ -7,6 +7,7 @@ handlers throw straight back is left for the next command (SD10).
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -37,6 +38,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """Letters in the store, oldest first."""
     unfinished: tuple[str, ...]
     """Letters that are REDRIVING: another process sends them now, or died on the way and left them to us."""
+    at: datetime | None = None
+    """That moment: what was put into the dead-letter queue later may have been thrown back by a handler."""
 
     @property
     def total(self) -> int:
@@ -71,8 +74,8 @@ class Reprocessor:
         self._transport = transport
         self._redriver = redriver
 
-    async def select(self, dead_letter_queue: str) -> Selection:
-        """UsageError if that is not the name of a dead-letter queue."""
+    async def select(self, dead_letter_queue: str, *, at: datetime | None = None) -> Selection:
+        """`at` is now. UsageError if that is not the name of a dead-letter queue."""
         queue = DeadLetterQueue(dead_letter_queue, transport=self._transport)
         pending = await self._letters(queue.home, Status.PENDING)
         unfinished = await self._letters(queue.home, Status.REDRIVING)
@@ -84,6 +87,7 @@ class Reprocessor:
             in_other_hands=backlog.in_other_hands,
             pending=pending,
             unfinished=unfinished,
+            at=at,
         )
 
     async def reprocess(
@@ -92,7 +96,9 @@ class Reprocessor:
         queue = DeadLetterQueue(selection.dead_letter_queue, transport=self._transport)
         drained = Drained()
         if selection.in_queue:
-            drained = await queue.drain(selection.in_queue, pace=pace, on_progress=on_progress)
+            drained = await queue.drain(
+                selection.in_queue, pace=pace, cut_off=selection.at, on_progress=on_progress
+            )
         outcomes: list[Outcome] = []
         if letter_ids := selection.pending + selection.unfinished:
             outcomes = await self._redriver.redrive(letter_ids, pace=pace, on_progress=on_progress)

@@ -13,9 +13,9 @@ import structlog
 
 from redrive import control, faults
 from redrive.dead_letter import Actor, DeadLetter, Entry, Recorded, Status
-from redrive.errors import NotDurable, Permanent, Transient
+from redrive.errors import NotDurable, Permanent, PublishRefused, Transient
 from redrive.failure import Failure, FailureKind, Host, capture, decode_trail, encode_trail
-from redrive.fingerprint import fingerprint
+from redrive.fingerprint import cause, fingerprint
 from redrive.handler import in_thread, is_async
 from redrive.policy import Drop, RetryAfter
 from redrive.sinks import STORE_DEADLINE, with_failure
@@ -91,7 +91,7 @@ class Settling:
     async def failed(self, delivery: Delivery, failed: Failed) -> None:
         decision = failed.decision
         if isinstance(decision, RetryAfter):
-            await self._retry(delivery, failed, decision.delay)
+            await self._retry_or_dead_letter(delivery, failed, decision.delay)
         elif isinstance(decision, Drop):
             log.info("message dropped by its handler", queue=delivery.queue, message_id=delivery.message.id)
             await self._done(delivery, "dropped it")
@@ -139,6 +139,18 @@ class Settling:
         except Exception as error:  # noqa: BLE001  the handler has succeeded: it must not run again for this
             log.warning("redrive not confirmed", message_id=delivery.message.id, **error_facts(error))
         faults.point("worker.after_confirm")
+
+    async def _retry_or_dead_letter(self, delivery: Delivery, failed: Failed, delay: float) -> None:
+        try:
+            await self._retry(delivery, failed, delay)
+        except PublishRefused as error:
+            if not error.permanent:
+                raise
+            # It would be refused for ever, and run for ever without being counted.
+            log.warning(
+                "retry refused by the broker, no further attempt", queue=delivery.queue, **error_facts(error)
+            )
+            await self._dead_letter(delivery, failed.failures, failed.first_attempt_at)
 
     async def _retry(self, delivery: Delivery, failed: Failed, delay: float) -> None:
         last = failed.failures[-1]
@@ -227,7 +239,8 @@ class Settling:
             type=self._handler.payload_type,
             queue=entry.queue,
             attempts=last.attempt,
-            reason=entry.fingerprint.title,
+            reason=cause(last),  # not the group's title: the error's text may hold words of the payload
+            group_id=entry.fingerprint.id,
             kind=str(last.kind),
             letter_id=kept.letter_id,
             sink=kept.sink,

@@ -6,6 +6,7 @@ counted here.
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 class Tally:
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+        self._flushing: asyncio.Task[None] | None = None
 
     def observer(self, handler: str, queue: str) -> Callable[[Failure | None], None]:
         """To be called after each attempt, with its failure or None."""
@@ -32,9 +34,19 @@ class Tally:
         return observe
 
     async def flush(self, store: DeadLetterStore) -> None:
-        """Hands over what was counted; if the store is away, keeps it for the next time."""
+        """Hands over what was counted; if the store is away, keeps it for the next time.
+
+        Being cancelled does not interrupt it, for then nobody would know whether the store has counted; the next
+        flush waits for it.
+        """
+        if self._flushing is not None:
+            await asyncio.wait({self._flushing})
         if not self._counts:
             return
+        self._flushing = asyncio.create_task(self._hand_over(store))
+        await asyncio.shield(self._flushing)
+
+    async def _hand_over(self, store: DeadLetterStore) -> None:
         counts, self._counts = self._counts, defaultdict(lambda: [0, 0])
         tallies = [HandlerTally(handler, queue, *count) for (handler, queue), count in counts.items()]
         try:

@@ -18,7 +18,7 @@ import structlog
 from redrive.attempt import Attempts
 from redrive.clock import Clock, SystemClock
 from redrive.consumer import Consumer, ConsumerOptions
-from redrive.errors import CorruptFile, Unreachable
+from redrive.errors import ConfigurationError, CorruptFile, Unreachable
 from redrive.handler import Handler, NoHandler
 from redrive.message import Message  # noqa: TC001  binding reads it at run time
 from redrive.policy import FailurePolicy
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from redrive.app import App
     from redrive.failure import Host
     from redrive.stores import DeadLetterStore
-    from redrive.transports import Transport
+    from redrive.transports import Names, Transport
     from redrive.upkeep.journal import Journal
     from redrive.upkeep.spool import Spool
 
@@ -72,6 +72,7 @@ class Worker:
         random: Callable[[], float],
         clock: Clock | None = None,
     ) -> None:
+        _refuse_queues_of_queues({*plans, *app.handlers}, transport.names)
         self._app = app
         self._plans = plans
         self._transport = transport
@@ -107,7 +108,7 @@ class Worker:
             for job in (stopping, *jobs):
                 job.cancel()
             ended = await asyncio.gather(stopping, *jobs, return_exceptions=True)
-            await asyncio.gather(*(consumer.finish(0) for consumer in self.consumers))  # if this was cancelled
+            await self._finish_consumers(0)  # if this was cancelled
             await self._leave()
         for result in ended:
             if isinstance(result, Exception):
@@ -130,13 +131,17 @@ class Worker:
         for consumer in self.consumers:
             consumer.stop()
         forced = asyncio.create_task(self._forced.wait())
-        gentle = asyncio.gather(*(consumer.finish(grace) for consumer in self.consumers))
+        gentle = asyncio.create_task(self._finish_consumers(grace))
         await asyncio.wait((forced, gentle), return_when=asyncio.FIRST_COMPLETED)
         if not gentle.done():
             log.warning("not waiting for running handlers; their messages are given back")
-            await asyncio.gather(*(consumer.finish(0) for consumer in self.consumers))
-            await gentle
+            await self._finish_consumers(0)
+            gentle.cancel()  # it would wait out the grace for a handler that does not end
+            await asyncio.wait({gentle})
         forced.cancel()
+
+    async def _finish_consumers(self, grace: float) -> None:
+        await asyncio.gather(*(consumer.finish(grace) for consumer in self.consumers))
 
     async def _leave(self) -> None:
         self._executor.shutdown()
@@ -210,7 +215,7 @@ class Worker:
             handler,
             plan.policy,
             middleware=tuple(self._app.middlewares),
-            executor=self._executor,
+            threads=self._executor,
             timeout=plan.timeout,
             clock=self._clock,
             host=self._host,
@@ -229,6 +234,17 @@ class Worker:
     def _sinks(self, plan: QueuePlan) -> list[Sink]:
         store, queue, spool = self._store_sink, QueueSink(self._transport), SpoolSink(self._spool)
         return [queue, store, spool] if plan.queue_first else [store, spool, queue]
+
+
+def _refuse_queues_of_queues(queues: set[str], names: Names) -> None:
+    """The retries and dead letters of one handler must not be the messages of another."""
+    for queue in sorted(queues):
+        for what, beside in (("retries", names.retry_of(queue)), ("dead letters", names.dead_of(queue))):
+            if beside in queues:
+                raise ConfigurationError(
+                    f"queue {beside!r} has a handler, and is where the {what} of queue {queue!r} go",
+                    remedy="rename one of the two queues, or set [broker] retry_queue and dead_letter_queue",
+                )
 
 
 def _nobody(queue: str) -> Handler:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from redrive import dead_letter_queue
 from redrive.actions import Actions, Reprocessed
+from redrive.cli.reprocess import tell
 from redrive.clock import SystemClock
 from redrive.control import read_ticket, strip
 from redrive.dead_letter import Status
+from redrive.transports import Delivery, Names, QueueDepth
+from redrive.transports.embedded import EmbeddedTransport
 from support.dead_letters import an_order, dead, foreign
 from support.desk import Desk, LaterClock, take_all
 from support.terminal import on_terminal
@@ -182,18 +188,121 @@ async def record_again(store: DeadLetterStore, transport: Transport) -> None:
         await transport.ack(delivery)
 
 
-async def test_sd10_a_message_met_twice_is_left_where_it_is(desk: Desk) -> None:
-    """Two copies under one id: the second may be the first, thrown back."""
-    twice = an_order(1)
-    async with desk.opened() as (store, transport):
-        for message in (twice, twice, an_order(2)):
+class ThrowingBack(EmbeddedTransport):
+    """A broker with a consumer of S3's on it that is quicker than ours, and whose handler always fails."""
+
+    async def send(self, message: Message, *, queue: str | None = None, delay: float = 0.0) -> None:
+        await super().send(message, queue="orders_dlq" if queue == "orders" else queue, delay=delay)
+
+
+async def test_sd10_a_message_that_came_back_since_the_command_began_is_left_where_it_is(desk: Desk) -> None:
+    first, second = an_order(1), an_order(2)
+    async with at_work(desk, ThrowingBack) as (actions, transport):
+        for message in (first, second):
             await transport.send(message, queue="orders_dlq")
-        actions = Actions(store=store, transport=transport, clock=SystemClock(), actor="somebody")
+        selection = await actions.select_dead("orders_dlq")
+        await take_one(transport, "orders_dlq")  # another process, meanwhile: so the command meets later ones
+
+        done = await actions.reprocess(selection)
+
+        assert (done.queue.sent, done.queue.came_back) == (1, 1)
+        assert [each.message.id for each in await take_all(transport, "orders_dlq")] == [second.id]
+
+
+def test_copies_that_lay_there_from_the_start_all_go_back_and_stop_nothing(desk: Desk) -> None:
+    """A kill between send and remove leaves a copy, and the message that was sent may fail a second time."""
+    orders = [an_order(number) for number in range(30)]
+    desk.send("orders_dlq", [each for order in orders for each in (order, order)])
+
+    ended = desk.redrive("reprocess", "--queue", "orders_dlq", "--yes")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert [each.message.id for each in desk.take("orders")[::2]] == [order.id for order in orders]
+    assert desk.take("orders_dlq") == []
+
+
+class SlowToHandOut(EmbeddedTransport):
+    """Hands out what it has leased only after somebody has looked and seen nothing ready."""
+
+    def __init__(self, url: str, *, names: Names) -> None:
+        super().__init__(url, names=names)
+        self.looked, self.handed_out, self.answers = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def receive(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
+        async with aclosing(super().receive(queue, prefetch=prefetch)) as receiving:
+            async for delivery in receiving:
+                await self.looked.wait()
+                self.handed_out.set()
+                yield delivery
+
+    async def depths(self) -> Mapping[str, QueueDepth]:
+        found = await super().depths()
+        if found["orders_dlq"].ready == 0:
+            self.looked.set()
+            await self.answers.wait()
+        return found
+
+
+async def test_what_our_own_fetch_has_leased_is_not_taken_for_gone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letter_queue, "_PATIENCE", 0.01)
+    async with at_work(desk, SlowToHandOut) as (actions, transport):
+        transport.answers.set()
+        for number in range(3):
+            await transport.send(an_order(number), queue="orders_dlq")
 
         done = await actions.reprocess("orders_dlq")
 
-        assert (done.queue.sent, done.queue.came_back) == (2, 1)
-        assert [each.message.id for each in await take_all(transport, "orders_dlq")] == [twice.id]
+        assert (done.queue.sent, done.queue.not_met) == (3, 0)
+
+
+async def test_a_delivery_that_comes_while_the_command_is_interrupted_is_given_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letter_queue, "_PATIENCE", 0.01)
+    async with at_work(desk, SlowToHandOut) as (actions, transport):
+        await transport.send(an_order(), queue="orders_dlq")
+        running = asyncio.create_task(actions.reprocess("orders_dlq"))
+        await transport.handed_out.wait()
+        running.cancel()
+        await asyncio.wait({running})
+        transport.answers.set()
+
+        assert (await transport.depths())["orders_dlq"] == QueueDepth(ready=1, delayed=0, leased=0)
+
+
+async def test_messages_that_were_counted_and_not_met_are_told(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dead_letter_queue, "_PATIENCE", 0.01)
+    async with at_work(desk, EmbeddedTransport) as (actions, transport):
+        for number in range(3):
+            await transport.send(an_order(number), queue="orders_dlq")
+        selection = await actions.select_dead("orders_dlq")
+        await take_one(transport, "orders_dlq")
+
+        done = await actions.reprocess(selection)
+
+    assert (done.queue.sent, done.queue.not_met) == (2, 1)
+    assert tell(done, "orders_dlq") == 4
+    assert "1 more were counted in orders_dlq and not met" in capsys.readouterr().err
+
+
+@asynccontextmanager
+async def at_work(desk: Desk, broker: Callable[..., Any]) -> AsyncIterator[tuple[Actions, Any]]:
+    """The desk of somebody, on a broker of that kind."""
+    store, transport = desk.store(), broker(f"embedded:///{desk.folder}/redrive-broker.db", names=Names())
+    try:
+        yield Actions(store=store, transport=transport, clock=SystemClock(), actor="somebody"), transport
+    finally:
+        await transport.close()
+        await store.close()
+
+
+async def take_one(transport: Transport, queue: str) -> None:
+    async with aclosing(transport.receive(queue, prefetch=1)) as receiving:
+        await transport.ack(await anext(receiving))
 
 
 def test_two_messages_that_share_an_id_but_not_a_body_both_go_back(desk: Desk) -> None:

@@ -69,7 +69,7 @@ async def test_s2_send_to_dead_letter_with_permanent_exception_sends_immediately
     assert line["type"] == "UserCreated"
     assert line["queue"] == "users-events"
     assert line["attempts"] == 1
-    assert line["reason"] == "ArgumentException: Invalid argument"
+    assert line["reason"] == "ArgumentException in test_seed_s2.py:users_app.<locals>.handle"
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,10 @@ def shop() -> App:
         secret = letter.message.data["name"]
         raise RuntimeError(f"cannot tell anybody about {secret}")
 
+    @app.handler("unquoted")
+    async def refuse_plainly(data: dict[str, Any]) -> None:
+        raise ValueError(f"unknown customer {data['name']} of ours")
+
     @app.handler("missing-key")
     async def look_up(data: dict[str, Any]) -> None:
         _ = {}[data["quoted"]]
@@ -137,7 +141,7 @@ def _asks_for(app: App, queue: str, annotation: Any) -> None:
 async def test_no_log_line_holds_anything_of_a_message(logs: io.StringIO) -> None:
     app = shop()
     async with bench_for(app) as bench:
-        for queue in ("succeeds", "retried", "refused", "missing-key"):
+        for queue in ("succeeds", "retried", "refused", "unquoted", "missing-key"):
             await bench.send(queue, SECRETS, metadata={"m": CANARY}, headers=(("h", CANARY),), key=b"canary")
         for queue, (_, data) in UNDECODABLE.items():
             await bench.send(queue, data)
@@ -145,10 +149,10 @@ async def test_no_log_line_holds_anything_of_a_message(logs: io.StringIO) -> Non
             await bench.send_foreign(queue, b'{"canary": \xff')
         await bench.run_until_quiet()
 
-        assert len(bench.letters) == 3 + len(UNDECODABLE) + 4
+        assert len(bench.letters) == 4 + len(UNDECODABLE) + 4
 
     told = logs.getvalue()
-    assert told.count("message sent to dead letter queue") == 3 + len(UNDECODABLE) + 4
+    assert told.count("message sent to dead letter queue") == 4 + len(UNDECODABLE) + 4
     assert "retry scheduled" in told
     assert "a dead-letter hook failed" in told
     assert CANARY not in told

@@ -38,6 +38,16 @@ def charge(order: dict):
     note("began", order["number"])
     threading.Event().wait()
 """
+STUBBORN = """
+@app.handler("orders")
+async def charge(order: dict):
+    note("began", order["number"])
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass
+"""
 QUICK = """
 @app.handler("orders")
 async def charge(order: dict):
@@ -105,6 +115,21 @@ async def test_a_handler_that_hangs_does_not_keep_the_process_beyond_its_grace(t
         assert (await plant.depth("orders")).ready == 1
 
 
+async def test_a_handler_that_swallows_its_cancellation_does_not_keep_the_process(tmp_path: Path) -> None:
+    async with Plant(tmp_path, STUBBORN) as plant:
+        await plant.send("orders", {"number": 1})
+        with plant.worker() as process:
+            await until(lambda: len(plant.notes()) == 1)
+            process.send_signal(signal.SIGTERM)
+            await until(lambda: plant.logged("stopping"))
+            process.send_signal(signal.SIGTERM)
+
+            assert await ended(process) == 0
+        assert plant.logged("handlers do not end though cancelled, leaving without them")
+        depth = await plant.depth("orders")
+        assert (depth.ready, depth.leased) == (1, 0)
+
+
 async def test_under_load_nothing_is_lost_and_nothing_that_was_done_is_repeated(tmp_path: Path) -> None:
     async with Plant(tmp_path, QUICK) as plant:
         await plant.send("orders", *({"number": number} for number in range(300)))
@@ -157,6 +182,31 @@ async def test_a_worker_that_is_cancelled_gives_back_what_it_has_in_hand(tmp_pat
         depth = await shop.depth("orders")
         assert (depth.ready, depth.leased) == (1, 0)
         shop.running = None
+
+
+async def test_a_delivery_cancelled_before_its_first_step_is_given_back(tmp_path: Path) -> None:
+    app, runs = App("shop"), []
+
+    @app.handler("orders", concurrency=1)
+    async def charge(order: dict[str, int]) -> None:
+        runs.append(order["number"])
+
+    async with workshop(app, tmp_path) as shop:
+        [consumer] = shop.worker.consumers
+        start, cancelled = consumer._start, list[asyncio.Task[None]]()
+
+        def start_and_cancel_the_first(delivery: Delivery) -> None:
+            start(delivery)
+            if not cancelled:
+                cancelled.extend(consumer._running)
+                cancelled[0].cancel()
+
+        consumer._start = start_and_cancel_the_first  # type: ignore[method-assign]
+        await shop.send("orders", {"number": 1})
+        await until(lambda: runs == [1])
+        await until(shop.empty)
+
+        assert cancelled[0].cancelled()
 
 
 async def test_what_a_handler_has_done_is_settled_even_if_nobody_waits_for_handlers(tmp_path: Path) -> None:

@@ -41,7 +41,9 @@ ORDERS = 3
 class Disk(Protocol):
     folder: Path
 
-    def fill(self) -> None: ...
+    def fill(self, *parts: str) -> None:
+        """Nothing that `parts` want to write finds space; what else lies on the disk neither."""
+        ...
 
     def free(self) -> None: ...
 
@@ -53,7 +55,7 @@ class SmallDisk:
         self.folder = folder
         self._ballast = folder / "somebody else's"
 
-    def fill(self) -> None:
+    def fill(self, *parts: str) -> None:  # noqa: ARG002  a disk does not ask who writes
         with self._ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(4096))
@@ -63,13 +65,14 @@ class SmallDisk:
 
 
 class FaultPoints:
-    """The same by fault points: no commit and no record of the spool finds space."""
+    """The same by fault points."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def fill(self) -> None:
-        faults.arm("broker.before_commit=enospc,store.before_commit=enospc,spool.before_write=enospc")
+    def fill(self, *parts: str) -> None:
+        points = {"broker": "broker.before_commit", "store": "store.before_commit", "spool": "spool.before_write"}
+        faults.arm(",".join(f"{points[part]}=enospc" for part in parts))
 
     def free(self) -> None:
         faults.arm("")
@@ -127,10 +130,10 @@ class Shop:
 class Files:
     """Where things lie, as somebody from outside sees it."""
 
-    def __init__(self, *, broker: Path, store: Path, spool: Path) -> None:
+    def __init__(self, *, broker: Path, store: Path, spool: Path, dead: str = "{queue}_dlq") -> None:
         self._broker, self._store, self._spool = broker / "broker.db", store / "store.db", spool / "spool"
         self.settings = Settings(
-            broker=BrokerSettings(url=SecretUrl(f"embedded:///{self._broker}"), lease=0.5),
+            broker=BrokerSettings(url=SecretUrl(f"embedded:///{self._broker}"), lease=0.5, dead_letter_queue=dead),
             store=StoreSettings(url=SecretUrl(f"sqlite:///{self._store}")),
             spool=SpoolSettings(folder=self._spool),
             journal=JournalSettings(path=broker / "journal.db"),
@@ -173,18 +176,18 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_with_nothing_durable_nothing_is_acknowledged_and_with_space_all_is_recorded(disk: Disk) -> None:
-    shop, files = Shop(), Files(broker=disk.folder, store=disk.folder, spool=disk.folder)
+async def test_what_no_sink_takes_is_not_acknowledged_though_the_broker_could(disk: Disk, tmp_path: Path) -> None:
+    refused = "{queue}\x07"  # no queue of the broker can have that name, so its dead-letter queue is no way out
+    shop, files = Shop(), Files(broker=tmp_path, store=disk.folder, spool=disk.folder, dead=refused)
     async with working(shop, files) as worker:
         for cycle in range(CYCLES):
             await shop.send()
-            assert worker.ready
-            disk.fill()
+            disk.fill("store", "spool")
             shop.gate.set()
             await until(lambda: not worker.ready)
 
+            assert files.queues() == {"orders": ORDERS}
             assert len(files.letters()) == cycle * ORDERS
-            assert files.on_broker() == ORDERS
             assert files.spooled() == 0
 
             disk.free()
@@ -194,14 +197,34 @@ async def test_with_nothing_durable_nothing_is_acknowledged_and_with_space_all_i
     assert files.damage() == []
 
 
+async def test_with_everything_on_the_full_disk_nothing_is_lost_and_with_space_all_is_recorded(disk: Disk) -> None:
+    shop, files = Shop(), Files(broker=disk.folder, store=disk.folder, spool=disk.folder)
+    async with working(shop, files) as worker:
+        for cycle in range(2):
+            await shop.send()
+            assert worker.ready
+            disk.fill("broker", "store", "spool")
+            shop.gate.set()
+            await until(lambda: not worker.ready)
+
+            assert len(files.letters()) == cycle * ORDERS
+            assert files.on_broker() == ORDERS
+            assert files.spooled() == 0
+
+            disk.free()
+            await until(lambda: worker.ready and files.on_broker() == files.spooled() == 0)
+            assert len(set(files.letters())) == len(files.letters()) == (cycle + 1) * ORDERS
+    assert files.damage() == []
+
+
 async def test_a_success_that_cannot_be_acknowledged_is_delivered_again(disk: Disk) -> None:
     shop, files = Shop(), Files(broker=disk.folder, store=disk.folder, spool=disk.folder)
     shop.failing = False
     async with working(shop, files) as worker:
-        for _ in range(CYCLES):
+        for _ in range(2):
             await shop.send()
             shop.handled.clear()
-            disk.fill()
+            disk.fill("broker", "store", "spool")
             shop.gate.set()
             await until(lambda: len(set(shop.handled)) == ORDERS)
             assert files.on_broker() == ORDERS
@@ -217,7 +240,7 @@ async def test_a_message_that_finds_no_space_is_not_called_sent_and_not_half_the
     app = App("shop", settings=files.settings)
     await app.send("orders", {"order": BODY})
     for cycle in range(CYCLES):
-        disk.fill()
+        disk.fill("broker", "store", "spool")
         with pytest.raises(Unreachable, match=r"full|No space"):
             await app.send("orders", {"order": BODY})
         assert files.on_broker() == cycle + 1
@@ -235,7 +258,7 @@ async def test_letters_that_the_store_has_no_space_for_wait_in_the_spool_and_the
         async with working(shop, files) as worker:
             for cycle in range(2):
                 await shop.send()
-                disk.fill()
+                disk.fill("broker", "store", "spool")
                 shop.gate.set()
                 await until(lambda: files.on_broker() == 0)
                 assert worker.ready
@@ -256,7 +279,7 @@ async def test_letters_that_store_and_spool_have_no_space_for_go_to_the_brokers_
         shop, files, disk = Shop(), Files(broker=tmp_path, store=small, spool=small), SmallDisk(small)
         async with working(shop, files) as worker:
             await shop.send()
-            disk.fill()
+            disk.fill("broker", "store", "spool")
             shop.gate.set()
 
             await until(lambda: files.queues() == {"orders_dlq": ORDERS})

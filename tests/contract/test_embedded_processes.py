@@ -111,6 +111,29 @@ async def test_what_a_killed_process_held_comes_back_after_its_lease(url: str, p
     assert integrity(path) == "ok"
 
 
+async def test_a_process_with_the_file_open_twice_loses_nothing_when_another_leaves_and_it_is_killed(
+    url: str, path: Path
+) -> None:
+    async with process("twin", url, "4") as twin:
+        assert await line_of(twin) == "open"
+        async with process("send", url) as guest:
+            assert await guest.wait() == 0
+        assert twin.stdin is not None
+        twin.stdin.write(b"go on\n")
+        sent = json.loads(await line_of(twin))
+        twin.kill()
+        assert await twin.wait() == -signal.SIGKILL
+    async with process("consume", url) as fresh, opened(url) as transport:
+        assert await line_of(fresh) == "first"
+        assert fresh.stdin is not None
+        fresh.stdin.write(b"go on\n")
+        await transport.send(a_message(body=STOP))
+        found = json.loads(await line_of(fresh))
+    assert len(found) == len(sent) + 1
+    assert set(sent) < set(found)
+    assert integrity(path) == "ok"
+
+
 @pytest.mark.parametrize(
     ("step", "expected"),
     [("ack", [(1, True)]), ("retry", [(1, True)]), ("release", [(1, True)]), ("send", [])],

@@ -308,6 +308,45 @@ async def test_a_write_repeated_after_a_kill_is_there_once(file: Path, point: st
     assert check(f"sqlite:///{file}").healthy
 
 
+OPEN_TWICE = """
+import asyncio, os, signal, subprocess, sys
+from redrive.stores import open_store
+from redrive.testing.letters import an_entry
+
+async def main(path, guest):
+    stores = [open_store(f"sqlite:///{path}") for _ in range(2)]
+    for number in range(4):
+        await stores[number % 2].record(an_entry(f"before-{number}"))
+    subprocess.run([sys.executable, "-c", guest, path], check=True, stdout=subprocess.DEVNULL)
+    for number in range(4):
+        await stores[number % 2].record(an_entry(f"after-{number}"))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+FIND_ALL = """
+import asyncio, sys
+from redrive.letter_query import LetterQuery
+from redrive.stores import open_store
+
+async def main(path):
+    store = open_store(f"sqlite:///{path}")
+    print(*sorted(letter.identity for letter in await store.find(LetterQuery())))
+    await store.close()
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_a_process_with_the_file_open_twice_loses_nothing_when_another_leaves_and_it_is_killed(file: Path) -> None:
+    assert ended(run(OPEN_TWICE, file, RECORD_ONE))[0] == -9
+
+    _, found, _ = ended(run(FIND_ALL, file))
+
+    assert found.split() == [*(f"{when}-{n}" for when in ("after", "before") for n in range(4)), "it"]
+    assert check(f"sqlite:///{file}").healthy
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of two megabytes, where the machine lets us have one."""

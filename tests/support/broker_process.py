@@ -4,6 +4,7 @@ consume URL           takes messages and acks them until it gets one that says s
 hold URL COUNT        takes that many, says so, and waits to be killed
 do URL STEP FAULTS    one step of a message's life with these failpoints armed; prints the error, if any
 send URL              sends one message
+twin URL COUNT        has the file open twice, sends that many, and as many again when told; prints the ids
 """
 
 import asyncio
@@ -59,6 +60,18 @@ async def send(transport: Transport) -> None:
     await transport.send(a_message())
 
 
+async def twin(transport: Transport, url: str, count: int) -> None:
+    second = open_transport(url)
+    sent = [a_message() for _ in range(2 * count)]
+    for place, message in enumerate(sent):
+        if place == count:
+            say("open")
+            await asyncio.to_thread(sys.stdin.readline)
+        await (transport, second)[place % 2].send(message)
+    say(json.dumps([message.id for message in sent]))
+    await asyncio.Event().wait()
+
+
 async def do(transport: Transport, step: str, armed: str) -> None:
     delivery = None if step == "send" else (await take(transport, 1))[0]
     faults.arm(armed)
@@ -81,6 +94,7 @@ async def main(command: str, url: str, *rest: str) -> None:
         "consume": consume,
         "hold": hold,
         "send": send,
+        "twin": lambda first, count: twin(first, url, int(count)),
         "do": do,
     }
     transport = open_transport(url)

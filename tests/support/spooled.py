@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from redrive import faults
 from redrive.dead_letter import Entry, Fingerprint
+from redrive.errors import Unreachable
 from redrive.failure import Failure, FailureKind, Frame, Raised
 from redrive.message import Message
 
@@ -50,7 +51,7 @@ class Sink:
 
     async def take(self, entry: Entry) -> None:
         if self._away_after is not None and len(self.entries) >= self._away_after:
-            raise ConnectionError("the store is away")
+            raise Unreachable("the store is away")
         self.entries.append(entry)
 
 

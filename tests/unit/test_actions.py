@@ -45,9 +45,20 @@ class Broker(EmbeddedTransport):
 
 
 class Store(SqliteStore):
-    """Goes away after so many claims."""
+    """Goes away after so many claims, or whenever it is asked for a list; notes what it was asked for."""
 
     claims_left: int | None = None
+    lists_nothing = False
+
+    def __init__(self, url: str, *, clock: ManualClock) -> None:
+        super().__init__(url, clock=clock)
+        self.asked: list[LetterQuery] = []
+
+    async def find(self, query: LetterQuery) -> list[DeadLetter]:
+        if self.lists_nothing:
+            raise Unreachable("the store is away")
+        self.asked.append(query)
+        return await super().find(query)
 
     async def claim(self, letter_ids: Sequence[str], *, owner: str, lease: float) -> list[Claim]:
         if self.claims_left == 0:
@@ -135,6 +146,27 @@ async def test_an_export_skips_what_was_purged_meanwhile(office: Office) -> None
 
     assert [letter.id for letter in told] == [kept]
     assert all(letter.failures and letter.history for letter in told)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_an_export_has_one_body_in_memory_at_a_time(office: Office, *, whole: bool) -> None:
+    await office.letters(5)
+
+    told = [letter async for letter in office.desk.export(LetterQuery(bodies=True), whole=whole)]
+
+    assert all(letter.message.body for letter in told)
+    assert all(len(query.ids or ()) == 1 for query in office.store.asked if query.bodies)
+
+
+async def test_changes_and_selections_read_no_bodies(office: Office) -> None:
+    ids = await office.letters(2)
+    await office.desk.preview(ids, Transition.DISCARD)
+    await office.desk.select_dead("orders_dlq")
+    await office.desk.resolve(ids[:1], "done")
+    await office.desk.retry(ids)
+
+    assert office.store.asked
+    assert not any(query.bodies for query in office.store.asked)
 
 
 # Putting back
@@ -237,6 +269,40 @@ async def test_a_store_that_goes_away_between_windows_leaves_the_rest_untried(of
     outcomes = await office.desk.retry(ids)
 
     assert [outcome.result for outcome in outcomes] == [Result.SENT] * WINDOW + [Result.NOT_TRIED]
+
+
+async def test_what_was_sent_is_told_though_the_store_cannot_say_why_the_others_were_not(office: Office) -> None:
+    resolved, sent = await office.letters(2)
+    await office.desk.resolve([resolved], "done by hand")
+    office.store.lists_nothing = True
+
+    outcomes = await office.desk.retry([resolved, sent])
+
+    assert [outcome.result for outcome in outcomes] == [Result.NOT_TRIED, Result.SENT]
+    assert outcomes[0].note == "not claimed, and the store went away before it said why: the store is away"
+
+
+async def test_however_low_the_rate_no_claim_runs_out_while_its_letter_waits(office: Office) -> None:
+    ids = await office.letters(2)
+    first_sent = asyncio.Event()
+
+    async def tell(_message: Message) -> None:
+        first_sent.set()
+
+    office.broker.meanwhile = tell
+    slow = asyncio.create_task(office.desk.retry(ids, rate=0.01))
+    await first_sent.wait()
+    while await office.status(ids[0]) is not Status.REDRIVEN:
+        pass
+    office.clock.advance(redriving.LEASE + 1)
+    waiting = await office.status(ids[1])
+    other = await office.desk.retry(ids)
+    office.clock.advance(100)
+
+    assert waiting is Status.PENDING
+    assert [outcome.result for outcome in other] == [Result.NOT_CLAIMED, Result.SENT]
+    assert [outcome.result for outcome in await slow] == [Result.SENT, Result.NOT_CLAIMED]
+    assert len(office.broker.sent) == 2
 
 
 async def test_an_interrupted_retry_gives_back_what_had_not_had_its_turn(office: Office) -> None:

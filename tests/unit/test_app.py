@@ -126,6 +126,17 @@ async def test_s3_a_class_with_process_is_registered_for_a_queue(executor: Threa
     assert handler.hook == handler.function.__self__.on_dead_letter  # type: ignore[attr-defined]
 
 
+def test_a_class_is_registered_with_all_that_a_function_may_say() -> None:
+    class Charge:
+        def process(self, order: dict[str, Any]) -> None: ...
+
+    handler = App("checkout").register(
+        "orders", Charge, kinds={KeyError: "permanent"}, timeout="30s", concurrency=4
+    )
+
+    assert (handler.kinds, handler.timeout, handler.concurrency) == ({KeyError: "permanent"}, 30.0, 4)
+
+
 def test_s3_max_retries_5_means_that_the_fifth_failure_is_the_last() -> None:
     app = App("checkout", retry=Retry(2, fixed("7s"), immediate=1, budget="1h"))
     app.register("orders", ProcessOrder)

@@ -1,5 +1,7 @@
 import asyncio
+import os
 import sqlite3
+import stat
 import threading
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
@@ -10,7 +12,7 @@ import pytest
 from redrive import faults
 from redrive.errors import CorruptFile, Unreachable
 from redrive.faults import FaultInjected
-from redrive.group_commit import GroupCommit, connect_sqlite, explain_sqlite
+from redrive.group_commit import GroupCommit, connect_sqlite, explain_sqlite, make_private
 
 NumberFile = GroupCommit[sqlite3.Connection]
 
@@ -271,3 +273,46 @@ def test_one_file_serves_one_event_loop_after_another(path: str) -> None:
     asyncio.run(once(2))
     asyncio.run(file.close())
     assert stored(path) == [1, 2]
+
+
+def test_a_missing_file_is_made_for_its_owner_only(path: str) -> None:
+    make_private(path)
+
+    assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
+
+
+def test_a_file_that_exists_is_neither_opened_nor_changed(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(path).write_bytes(b"there")
+    Path(path).chmod(0o640)
+    closed: list[int] = []
+    monkeypatch.setattr("os.close", closed.append)
+
+    make_private(path)
+
+    assert closed == []
+    assert (Path(path).read_bytes(), stat.S_IMODE(Path(path).stat().st_mode)) == (b"there", 0o640)
+
+
+def test_nobody_goes_on_to_open_a_file_while_another_thread_still_makes_it(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close, order, made = os.close, list[str](), threading.Event()
+
+    def second() -> None:
+        made.wait()
+        make_private(path)
+        order.append("the second goes on")
+
+    def close_late(descriptor: int) -> None:
+        made.set()
+        other.join(0.05)  # time enough to overtake, for one that does not wait
+        close(descriptor)
+        order.append("the first has closed it")
+
+    other = threading.Thread(target=second)
+    monkeypatch.setattr("os.close", close_late)
+    other.start()
+    make_private(path)
+    other.join()
+
+    assert order == ["the first has closed it", "the second goes on"]

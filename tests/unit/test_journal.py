@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import stat
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -202,6 +203,39 @@ def spoil(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xee" * (path.stat().st_size - 4096))
+
+
+async def test_only_the_owner_may_read_the_counts_and_what_lies_beside_them(
+    journal: Journal, tmp_path: Path
+) -> None:
+    await journal.begin("poison")
+
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in list_of(tmp_path, "*")}
+    assert modes == {f"journal.db{suffix}": 0o600 for suffix in ("", "-wal", "-shm")}
+
+
+async def test_a_file_begun_anew_is_the_owners_too(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    path.write_bytes(b"not a database" * 100)
+    journal = Journal(path)
+    await journal.begin("poison")
+    await journal.close()
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+async def test_a_place_that_cannot_be_looked_at_any_more_is_unreachable(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    journal = Journal(folder / "journal.db")
+    await journal.begin("poison")
+    folder.rename(tmp_path / "elsewhere")
+    folder.write_bytes(b"")
+
+    for asked in (journal.begin("poison"), journal.deaths("poison"), journal.clear("poison")):
+        with pytest.raises(Unreachable) as refused:
+            await asked
+        assert refused.value.remedy
+    await journal.close()
 
 
 async def test_a_place_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:

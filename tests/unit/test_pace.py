@@ -36,6 +36,21 @@ async def test_tasks_that_ask_together_get_turns_of_their_own() -> None:
     assert done == [1, 2, 3]
 
 
+async def test_a_turn_that_is_waited_for_ahead_comes_at_once_and_is_not_used_up() -> None:
+    clock = InstantClock()
+    pace = Pace(0.5, clock)
+    times = []
+
+    for _ in range(3):
+        await pace.upcoming()
+        await pace.upcoming()
+        before = clock.monotonic()
+        await pace.turn()
+        times.append((before, clock.monotonic()))
+
+    assert times == [(0, 0), (2, 2), (4, 4)]
+
+
 async def test_a_pause_is_not_made_up_for_by_a_burst() -> None:
     clock = InstantClock()
     pace = Pace(1, clock)
@@ -52,6 +67,7 @@ async def test_without_a_rate_nobody_waits() -> None:
     pace = Pace(None, clock)
 
     for _ in range(1000):
+        await pace.upcoming()
         await pace.turn()
 
     assert pace.window(20, within=10) == 20

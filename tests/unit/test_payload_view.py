@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from redrive.cli.payload_view import HEX_BUDGET, TEXT_BUDGET, payload_view, pretty_json
+from redrive.cli.payload_view import HEX_BUDGET, JSON_BUDGET, MAX_DEPTH, TEXT_BUDGET, payload_view, pretty_json
 
 
 def test_json_is_shown_in_lines_with_every_number_as_it_was_written() -> None:
@@ -41,6 +41,20 @@ def test_a_bomb_of_brackets_is_not_indented() -> None:
 
 def test_brackets_inside_text_do_not_count_as_depth() -> None:
     assert pretty_json(b'{"a":"' + b"[" * 500 + b'\\""}') is not None
+    assert pretty_json(b'{"a":"\\"' + b"[" * 500 + b'"}') is not None
+
+
+def test_a_text_that_never_ends_is_looked_through_once() -> None:
+    """TH4: looked at anew from each of its quotes, a payload of this size would keep the command for minutes."""
+    endless = b'"' + b'\\"' * (JSON_BUDGET // 2 - 1)
+
+    assert pretty_json(endless) is None
+    assert payload_view(endless).startswith('"\\"\\"')
+
+
+def test_brackets_behind_the_end_of_a_text_count_as_depth() -> None:
+    assert pretty_json(b'["\\\\",' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"]") is None
+    assert pretty_json(b'["\\\\",' + b"[" * (MAX_DEPTH - 1) + b"]" * (MAX_DEPTH - 1) + b"]") is not None
 
 
 def test_broken_json_is_shown_as_the_text_it_is() -> None:

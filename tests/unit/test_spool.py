@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from redrive import faults
 from redrive.dead_letter import Entry
-from redrive.errors import NotDurable
+from redrive.errors import NotDurable, Unreachable
 from redrive.upkeep import spool_segment
 from redrive.upkeep.spool import ReplayReport, Spool
 from redrive.upkeep.spool_record import encode_record, opening
@@ -117,7 +117,7 @@ async def test_a_sink_that_fails_stops_the_replay_and_everything_is_kept(spool: 
     for number in range(5):
         await spool.append(an_entry(f"{number}"))
 
-    with pytest.raises(ConnectionError):
+    with pytest.raises(Unreachable):
         await spool.replay(Sink(away_after=2).take)
 
     sink = Sink()
@@ -132,11 +132,72 @@ async def test_a_store_that_is_still_away_is_asked_for_one_letter_only(spool: Sp
 
     async def refuse(entry: Entry) -> None:
         asked.append(entry.identity)
-        raise ConnectionError
+        raise Unreachable("the store is away")
 
-    with pytest.raises(ConnectionError):
+    with pytest.raises(Unreachable):
         await spool.replay(refuse)
     assert asked == ["0"]
+
+
+class Choosy:
+    """A store that is there and never takes one letter."""
+
+    def __init__(self, never: str) -> None:
+        self.taken: list[str] = []
+        self._never = never
+
+    async def take(self, entry: Entry) -> None:
+        if entry.identity == self._never:
+            raise ValueError("no place for it")
+        self.taken.append(entry.identity)
+
+
+@pytest.mark.parametrize("never", ["0", "70", "99"])
+async def test_a_letter_the_sink_never_takes_holds_up_no_other_and_stays(spool: Spool, never: str) -> None:
+    for number in range(100):
+        await spool.append(an_entry(f"{number}"))
+    choosy = Choosy(never)
+
+    with pytest.raises(ValueError, match="no place"), capture_logs() as logs:
+        await spool.replay(choosy.take)
+
+    assert choosy.taken == [f"{number}" for number in range(100) if f"{number}" != never]
+    assert [line["refused"] for line in logs] == [1]
+    sink = Sink()
+    assert await spool.replay(sink.take) == ReplayReport(replayed=100, corrupt=0)
+    assert never in sink.identities
+
+
+async def test_only_the_segment_of_a_refused_letter_is_kept(spool: Spool, tmp_path: Path) -> None:
+    large = b"x" * (SEGMENT_BYTES // 2 + 1)
+    for number in range(5):
+        await spool.append(an_entry(f"{number}", body=large))
+    first, *_ = segment_files(tmp_path / "spool")
+    choosy = Choosy("0")
+
+    with pytest.raises(ValueError, match="no place"):
+        await spool.replay(choosy.take)
+
+    assert choosy.taken == ["1", "2", "3", "4"]
+    assert segment_files(tmp_path / "spool") == [first]
+
+
+async def test_a_store_that_goes_away_after_a_refusal_is_asked_no_further(spool: Spool) -> None:
+    for number in range(200):
+        await spool.append(an_entry(f"{number}"))
+    asked: list[str] = []
+
+    async def refuse_then_go_away(entry: Entry) -> None:
+        asked.append(entry.identity)
+        if entry.identity == "0":
+            raise ValueError("no place for it")
+        raise Unreachable("the store is away")
+
+    with pytest.raises(Unreachable):
+        await spool.replay(refuse_then_go_away)
+
+    assert len(asked) < 200
+    assert (await spool.replay(Sink().take)).replayed == 200
 
 
 async def test_two_letters_of_one_identity_are_never_with_the_sink_together(spool: Spool) -> None:

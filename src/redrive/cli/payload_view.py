@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from redrive.cli.escaping import escape_block, escape_json
@@ -13,9 +11,8 @@ TEXT_BUDGET = 64 * 1024
 HEX_BUDGET = 4 * 1024
 MAX_DEPTH = 64
 _PER_LINE = 16
-
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACKET = re.compile(rb"[\[\]{}]")
+_QUOTE, _BACKSLASH = b'"\\'
+_OPENING, _CLOSING = b"[{", b"]}"
 
 
 def payload_view(payload: bytes | None) -> str:
@@ -38,7 +35,7 @@ def payload_view(payload: bytes | None) -> str:
 
 def pretty_json(payload: bytes) -> str | None:
     """JSON in lines, each number and text written as it was; None if it is not JSON, too long or too deep."""
-    if len(payload) > JSON_BUDGET or _depth(payload) > MAX_DEPTH:
+    if len(payload) > JSON_BUDGET or _too_deep(payload):
         return None
     try:
         return msgspec.json.format(payload, indent=2).decode()
@@ -46,13 +43,24 @@ def pretty_json(payload: bytes) -> str | None:
         return None
 
 
-def _depth(payload: bytes) -> int:
-    # A bomb of brackets would be indented into gigabytes.
-    deepest = depth = 0
-    for bracket in _BRACKET.finditer(_STRING.sub(b"", payload)):
-        depth += 1 if bracket[0] in b"[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
+def _too_deep(payload: bytes) -> bool:
+    """A bomb of brackets would be indented into gigabytes. One pass, whatever the payload is: a pattern for texts
+    would begin anew at every quote of one that never ends.
+    """
+    depth, in_text, rest = 0, False, iter(payload)
+    for byte in rest:
+        if byte == _QUOTE:
+            in_text = not in_text
+        elif in_text:
+            if byte == _BACKSLASH:
+                next(rest, None)
+        elif byte in _OPENING:
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif byte in _CLOSING:
+            depth -= 1
+    return False
 
 
 def _hex_dump(payload: bytes) -> str:

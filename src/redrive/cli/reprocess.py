@@ -49,7 +49,7 @@ def reprocess(
         confirm(f"Reprocess {_parts(selection)}?", yes=yes)
         with progress("Reprocessing", selection.total) as advance:
             done = await actions.reprocess(selection, rate=rate, on_progress=advance)
-        return _tell(done, queue)
+        return tell(done, queue)
 
     return at_desk(ctx, work)
 
@@ -66,7 +66,8 @@ def _sum(from_queue: int, from_store: int, queue: str) -> str:
     return f"{what}: {from_queue} from the queue {queue}, {from_store} from the store"
 
 
-def _tell(done: Reprocessed, queue: str) -> int:
+def tell(done: Reprocessed, queue: str) -> int:
+    """Writes what was done and what was not; the exit code."""
     typer.echo(f"Reprocessed {_sum(done.queue.sent, done.from_store, queue)}")
     others = [outcome for outcome in done.letters if outcome.result is not Result.SENT]
     under_way = [outcome for outcome in others if outcome.status is Status.REDRIVING]
@@ -86,6 +87,11 @@ def _queue_troubles(done: Reprocessed, queue: str) -> Iterator[str]:
         yield f"{done.queue.came_back} came straight back and were left in {queue}: their handler still fails."
     if done.queue.refused:
         yield f"{done.queue.refused} were refused by the broker and left in {queue}."
+    if done.queue.not_met:
+        yield (
+            f"{done.queue.not_met} more were counted in {queue} and not met: another process took or holds them; "
+            "run the command again for what is left."
+        )
     if done.queue.untried:
         yield f"{done.queue.untried} behind those were not tried: take the others out of {queue} first."
 

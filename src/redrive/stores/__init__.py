@@ -90,7 +90,9 @@ class DeadLetterStore(Protocol):
         ...
 
     async def find(self, query: LetterQuery) -> list[DeadLetter]:
-        """One page, newest first, without failures, revisions and history."""
+        """One page, newest first, without failures, revisions and history, and without bodies unless `query` asks
+        for them.
+        """
         ...
 
     async def groups(self, *, queue: str | None = None, limit: int = 50) -> list[FailureGroup]:

@@ -57,7 +57,8 @@ def _one(connection: Connection, letter_id: str) -> Row[Any] | None:
 def find(connection: Connection, query: LetterQuery) -> list[DeadLetter]:
     if query.ids is not None and len(query.ids) > MAX_IDS:
         raise UsageError(f"{len(query.ids)} ids in one query", remedy=f"ask for at most {MAX_IDS} at a time")
-    page = select_letters().where(*_conditions(query)).order_by(letters.c.id.desc()).limit(page_size(query.limit))
+    found = select_letters(bodies=query.bodies).where(*_conditions(query))
+    page = found.order_by(letters.c.id.desc()).limit(page_size(query.limit))
     return [letter_of(row) for row in connection.execute(page)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, select
+from sqlalchemy import and_, null, select
 
 from redrive.dead_letter import DeadLetter, Revision, Status
 from redrive.headers import decode_headers, encode_headers
@@ -51,10 +51,11 @@ def content(message: Message) -> Values:
     return {"body": message.body, "headers": encode_headers(message.headers), "key": message.key}
 
 
-def select_letters(*more: Any) -> Select[Any]:
-    """Letters, each with its current revision."""
+def select_letters(*more: Any, bodies: bool = True) -> Select[Any]:
+    """Letters, each with its current revision; without `bodies`, the body is NULL and is not read."""
     current = and_(revisions.c.letter_id == letters.c.id, revisions.c.number == letters.c.revision)
-    columns = (letters, revisions.c.body, revisions.c.headers, revisions.c.key)
+    body = revisions.c.body if bodies else null().label("body")
+    columns = (letters, body, revisions.c.headers, revisions.c.key)
     return select(*columns, *more).join(revisions, current)
 
 

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from sqlalchemy import NullPool, QueuePool, StaticPool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from redrive.errors import ConfigurationError, Unreachable
-from redrive.group_commit import connect_sqlite, explain_sqlite, open_sqlite
+from redrive.group_commit import connect_sqlite, explain_sqlite, make_private, open_sqlite
 from redrive.stores.schema import HEAD, VERSION_TABLE
 from redrive.stores.schema_version import version_of
 
@@ -32,8 +31,7 @@ MEMORY = ":memory:"
 _KEPT_OPEN = 4
 
 _preparing = threading.Lock()
-# One at a time per process: closing a descriptor of a file gives up the locks that the process holds on it,
-# so that no file may be made while another thread already works in it.
+# One at a time per process: Alembic keeps the migration that runs in variables of its module.
 
 
 class SqliteFile:
@@ -56,7 +54,7 @@ class SqliteFile:
             return
         with _preparing:
             if not self.in_memory:
-                self._make()
+                make_private(self.path)
                 self._refuse_foreign()
             with self._engine.connect() as connection:
                 _bring_up_to_date(connection, self.path)
@@ -81,10 +79,6 @@ class SqliteFile:
     def _make_engine(self) -> Engine:
         pool = {"poolclass": StaticPool} if self.in_memory else _POOL
         return create_engine("sqlite://", creator=lambda: connect_sqlite(self.path), **pool, **_OPTIONS)
-
-    def _make(self) -> None:
-        with contextlib.suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
     def _refuse_foreign(self) -> None:
         with contextlib.closing(open_sqlite(self.path)) as connection:

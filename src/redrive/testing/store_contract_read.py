@@ -13,7 +13,7 @@ from redrive.dead_letter import Status, Transition
 from redrive.errors import UsageError
 from redrive.letter_query import MAX_PAGE, LetterQuery
 from redrive.statistics import FailureRate, HandlerTally
-from redrive.testing.letters import NOON, a_failure, a_group, an_entry
+from redrive.testing.letters import NOON, a_failure, a_group, a_message, an_entry
 from redrive.testing.store_case import ANN, StoreCase, letter, place
 from redrive.testing.store_contract_record import shown
 
@@ -69,11 +69,22 @@ class FindContract(StoreCase):
     async def test_a_listed_letter_is_the_same_without_its_story(self, store: DeadLetterStore) -> None:
         letter_id, _ = await store.record(an_entry(attempts=2))
 
-        [listed] = await store.find(LetterQuery())
+        [listed] = await store.find(LetterQuery(bodies=True))
 
         whole = await letter(store, letter_id)
         bare = msgspec.structs.replace(whole, failures=(), generations=(), revisions=(), history=())
         assert listed == bare
+
+    async def test_a_list_has_no_bodies_unless_they_are_asked_for(self, store: DeadLetterStore) -> None:
+        message = a_message(body=b"x" * 1000, key=b"k", headers=(("a", 1),))
+        letter_id, _ = await store.record(an_entry(message=message))
+        await store.revise(letter_id, message.with_headers((("a", 2),)), base=0, by=ANN)
+
+        [bare] = await store.find(LetterQuery())
+        [full] = await store.find(LetterQuery(bodies=True))
+
+        assert full.message == message.with_headers((("a", 2),))
+        assert bare == msgspec.structs.replace(full, message=msgspec.structs.replace(full.message, body=None))
 
     async def test_every_condition_that_is_set_must_match(self, store: DeadLetterStore) -> None:
         at = NOON + timedelta(hours=1)

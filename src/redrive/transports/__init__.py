@@ -71,6 +71,8 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """What `retry` was given the last time, untouched."""
     receipt: Any
     """The driver's own."""
+    due_since: datetime | None = None
+    """Since when it could be received, by the clock of whoever put it there; None where a broker does not tell."""
 
 
 class QueueDepth(msgspec.Struct, frozen=True):

@@ -177,6 +177,7 @@ class Receiver:
             first_attempt_at=None if first is None else moment(first),
             trail=row.trail,
             receipt=lease,
+            due_since=moment(row.due_at),
         )
 
 

@@ -21,13 +21,12 @@ a lease on a message of many megabytes writes one page, not the message.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redrive.errors import ConfigurationError
-from redrive.group_commit import configure_sqlite, open_sqlite
+from redrive.group_commit import configure_sqlite, make_private, open_sqlite
 from redrive.transports.embedded_row import COLUMNS, Row
 
 if TYPE_CHECKING:
@@ -148,8 +147,7 @@ class MessageTable:
     def open(cls, path: str) -> MessageTable:
         """The table, made if the file is new. ConfigurationError: the file is not ours, or from the future."""
         if path != MEMORY:
-            # The folder's other users need not read the messages; SQLite gives its side files the same mode.
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            make_private(path)  # the folder's other users need not read the messages
         connection = open_sqlite(path)
         try:
             _check(connection, path)

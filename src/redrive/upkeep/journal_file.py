@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from redrive.errors import CorruptFile
-from redrive.group_commit import connect_sqlite, explain_sqlite
+from redrive.group_commit import connect_sqlite, explain_sqlite, make_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from redrive.clock import Clock
 
+_MEMORY = ":memory:"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS probable_deaths (
     identity BLOB PRIMARY KEY,
@@ -41,12 +42,15 @@ class JournalFile:
 
     @property
     def moved(self) -> bool:
-        """Somebody found it damaged, or deleted it, after it was opened here."""
-        return self._number is not None and self._number != _file_number(self._path)
+        """Somebody found it damaged, or deleted it, after it was opened here. Unreachable: nobody can tell."""
+        try:
+            return self._number is not None and self._number != _file_number(self._path)
+        except OSError as error:
+            raise self.explain(error) from error
 
     def connect(self) -> sqlite3.Connection:
         """A damaged file is moved aside, with a warning, and a new one begun."""
-        if self._path == ":memory:":
+        if self._path == _MEMORY:
             return _open(self._path)
         folder = Path(self._path).parent
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,6 +80,8 @@ class JournalFile:
 
 
 def _open(path: str) -> sqlite3.Connection:
+    if path != _MEMORY:
+        make_private(path)
     connection = connect_sqlite(path)
     try:
         _check(connection)

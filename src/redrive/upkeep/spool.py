@@ -4,7 +4,8 @@
    What fails is cut off again; a segment with an I/O error is left as it is and a new one begun.
 2. When the store is back, `replay` closes the live segment (the next append begins another) and takes every
    segment whose lock is free, oldest first: its own, and those of processes that died.
-3. Each entry goes to the sink, which commits it under its identity. Then the segment is deleted.
+3. Each entry goes to the sink, which commits it under its identity. A segment is deleted when all of its entries
+   were taken. One that the sink never takes keeps its segment, and holds up no other entry.
 4. Damaged bytes are kept in `<segment>.corrupt` and reported, never skipped in silence.
 
 Nothing records how far a segment is replayed, so no such record can be wrong: after a crash or a sink that
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from redrive import faults
-from redrive.errors import NotDurable
+from redrive.errors import NotDurable, Unreachable
 from redrive.upkeep.spool_record import encode_record
 from redrive.upkeep.spool_segment import AdoptedSegment, look, segments
 from redrive.upkeep.spool_writer import PendingRecord, SpoolWriter
@@ -86,20 +87,26 @@ class Spool:
 
     async def replay(self, sink: Callable[[Entry], Awaitable[object]]) -> ReplayReport:
         """Gives every entry to `sink`, which makes it durable under its identity; several at a time, never two
-        of one identity. What the sink raises is raised here, and every segment not finished is kept.
+        of one identity. Unreachable ends the replay at once. Any other error is its entry's own: the others are
+        given to the sink all the same, and the first such error is raised at the end. Every segment of which an
+        entry was not taken is kept.
         """
         replayed = corrupt = 0
+        refusals: list[Exception] = []
         for path in await self._in_thread(self._sealed_segments):
             adopted = await self._in_thread(_adopt, path)
             if adopted is None:
                 continue
             try:
-                await _feed(adopted.entries, sink, careful=not replayed)
-                removed = await self._in_thread(_remove, adopted)
+                refused = await _feed(adopted.entries, sink, careful=not replayed)
+                removed = await self._in_thread(_remove, adopted, refused)
             finally:
                 adopted.close()
-            replayed += len(adopted.entries)
+            refusals += refused
+            replayed += len(adopted.entries) - len(refused)
             corrupt += len(adopted.damage) if removed else 0
+        if refusals:
+            raise refusals[0]
         return ReplayReport(replayed, corrupt)
 
     def pending(self) -> SpoolState:
@@ -128,16 +135,24 @@ class Spool:
         return segments(self._folder)
 
 
-async def _feed(entries: Sequence[Entry], sink: Callable[[Entry], Awaitable[object]], *, careful: bool) -> None:
+async def _feed(
+    entries: Sequence[Entry], sink: Callable[[Entry], Awaitable[object]], *, careful: bool
+) -> list[Exception]:
+    """What the sink said to those it did not take, one error each. Raises what concerns all of them."""
+
     async def give(entry: Entry) -> None:
         await sink(entry)
         faults.point("spool.after_replay")
 
+    refused: list[Exception] = []
     for window in _windows(entries, careful=careful):
         outcomes = await asyncio.gather(*map(give, window), return_exceptions=True)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
+        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        for error in errors:
+            if isinstance(error, Unreachable) or not isinstance(error, Exception):
+                raise error
+            refused.append(error)
+    return refused
 
 
 def _windows(entries: Sequence[Entry], *, careful: bool) -> Iterator[list[Entry]]:
@@ -161,9 +176,12 @@ def _adopt(path: Path) -> AdoptedSegment | None:
         return None
 
 
-def _remove(adopted: AdoptedSegment) -> bool:
+def _remove(adopted: AdoptedSegment, refused: Sequence[Exception]) -> bool:
     """Whether it is gone. If not, it is replayed again the next time, which does no harm."""
     name = adopted.path.name
+    if refused:
+        _warn("letters of a spool segment were refused and it is kept", segment=name, refused=len(refused))
+        return False
     try:
         adopted.remove()
     except OSError as error:

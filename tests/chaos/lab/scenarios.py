@@ -127,7 +127,8 @@ class Reprocessing(Scenario):
 
 def chance(point: str, scenario: type[Scenario]) -> float:
     """So that a child gets some work done before it dies, and dies before the work is done."""
-    seldom = point.startswith("journal") or ("commit" in point and scenario in {Producing, Redriving})
+    commits = point.endswith("_commit") and scenario in {Producing, Redriving, StoreBack}
+    seldom = commits or point.startswith("journal") or point == "spool.before_delete"
     return 0.4 if seldom else 0.12
 
 
