@@ -24,6 +24,7 @@ from bench.measuring import Aim, Benchmark
 from redrive import wiring
 from redrive.app import App
 from redrive.settings import Settings
+from redrive.telemetry.logs import configure_logs
 
 MESSAGES = {"one in flight": 1_500, "100 in flight": 10_000}
 BODY = {"order_id": 123, "note": "x" * 220}
@@ -147,6 +148,7 @@ def systems(case: str, together: int) -> dict[str, Callable[[], float]]:
 
 
 def main() -> None:
+    configure_logs(level="error")
     benchmark = Benchmark(
         "embedded",
         "messages/s",
