@@ -23,13 +23,13 @@ class Verdict(msgspec.Struct, frozen=True):
 def judge(
     statistics: Statistics, *, now: datetime, max_pending: int | None = None, max_age: float | None = None
 ) -> Verdict:
-    """An alert if more than `max_pending` letters are PENDING, or the oldest open one is older than `max_age`
-    seconds. Open are PENDING and QUARANTINED: both wait for a person.
+    """An alert if more than `max_pending` letters are open, or the oldest one is older than `max_age` seconds.
+    Open are PENDING and QUARANTINED: both wait for a person.
     """
     pending = statistics.by_status.get(Status.PENDING, 0)
     quarantined = statistics.by_status.get(Status.QUARANTINED, 0)
     age = None if statistics.oldest is None else max(0, int((now - statistics.oldest).total_seconds()))
-    too_many = max_pending is not None and pending > max_pending
+    too_many = max_pending is not None and pending + quarantined > max_pending
     too_old = max_age is not None and age is not None and age > max_age
     parts = [f"{pending} pending dead letter{'' if pending == 1 else 's'}{_limit(max_pending)}"]
     if quarantined:

@@ -63,6 +63,14 @@ def check_store(settings: Settings) -> Checkup:
         return check(_of_known_kind(settings.store.url))
 
 
+def require_store(settings: Settings) -> None:
+    """Unreachable if there is no store yet: what only looks should not make one and call it empty."""
+    from redrive.stores.upgrade import require  # noqa: PLC0415  as above
+
+    with _hiding(settings.store.url):
+        require(_of_known_kind(settings.store.url))
+
+
 def _of_known_kind(url: SecretUrl) -> str:
     load_driver("store", url.reveal(), STORES)
     return url.reveal()

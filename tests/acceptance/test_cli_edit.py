@@ -237,3 +237,21 @@ def test_a_dry_run_and_a_missing_yes_save_nothing(desk: Desk, editor: Editor) ->
     assert dry == (0, f"Would save revision 1 of letter {letter_id}. Nothing was changed.\n", "")
     assert refused.code == 5
     assert desk.letter(letter_id).revision == 0
+
+
+def test_what_an_editor_leaves_beside_the_text_is_no_trouble(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    [letter_id] = desk.record(dead(an_order(1)))
+    monkeypatch.setenv("EDITOR", "sed -i~ s/1/7/")
+    done = desk.redrive("edit", letter_id, "--reason", "typo", "--yes")
+    assert done.code == 0, done.err
+
+
+def test_without_an_editor_and_a_terminal_it_says_so_and_does_not_wait(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [letter_id] = desk.record(dead(an_order(1)))
+    for name in ("EDITOR", "VISUAL"):
+        monkeypatch.delenv(name, raising=False)
+    done = desk.redrive("edit", letter_id, "--reason", "typo", "--yes")
+    assert done.code == 5
+    assert "--from" in done.err

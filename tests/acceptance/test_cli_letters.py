@@ -313,3 +313,10 @@ def test_a_check_without_a_limit_is_a_usage_error(desk: Desk) -> None:
 
     assert ended.code == 2
     assert "--max-pending" in ended.err
+
+
+def test_check_where_there_is_no_store_makes_none_and_does_not_say_ok(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    done = desk.redrive("check", "--max-pending", "0")
+    assert done.code == 6
+    assert not (tmp_path / "redrive.db").exists()

@@ -17,18 +17,15 @@ from redrive.faults import POINTS
 
 PAIRS = [(point, scenario) for point, several in SCENARIOS.items() for scenario in several]
 LEASE, HANG = 0.3, 0.4
-_TRIES = 20
+_TRIES = 100
 
 
 @pytest.mark.parametrize(("point", "scenario"), PAIRS, ids=[f"{point}-{each.__name__}" for point, each in PAIRS])
 def test_an_error_at_this_point_loses_nothing(
     point: str, scenario: type[Scenario], experiment: Callable[..., Experiment]
 ) -> None:
-    lab, play, faults = (
-        experiment(sink=scenario.sink),
-        scenario(lots=2),
-        f"{point}=raise:{chance(point, scenario)}",
-    )
+    lab, play = experiment(sink=scenario.sink), scenario(lots=2)
+    faults = f"{point}=raise:{chance(point, scenario)}"
     for _ in range(_TRIES):
         play.set_stage(lab)
         lab.ended(play.begin(lab, faults), faults)

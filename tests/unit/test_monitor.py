@@ -55,3 +55,8 @@ def test_a_quarantined_letter_waits_for_a_person_too() -> None:
 
 def test_a_letter_from_a_clock_ahead_of_ours_is_not_old() -> None:
     assert not judge(counted(1, oldest=-timedelta(hours=1)), now=NOW, max_age=1).alert
+
+
+def test_letters_in_quarantine_are_open_and_counted() -> None:
+    verdict = judge(counted(0, quarantined=3), now=NOW, max_pending=2)
+    assert verdict.alert

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from redrive.cli.escaping import escape
+from redrive.cli.interrupting import interruptible
 from redrive.errors import Refused
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done and change nothing.")]
@@ -28,7 +29,9 @@ def confirm(question: str, *, yes: bool) -> None:
             f"{question} Nobody can be asked here, so nothing was changed",
             remedy="add --yes to do it, or --dry-run to see what would be done",
         )
-    if not typer.confirm(escape(question), err=True):
+    with interruptible():
+        agreed = typer.confirm(escape(question), err=True)
+    if not agreed:
         raise Refused("nothing was changed")
 
 

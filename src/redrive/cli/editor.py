@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
+from redrive.cli.interrupting import left_to_the_editor
 from redrive.errors import Refused, UsageError
 
 
@@ -21,9 +24,10 @@ class Draft:
 
     def edit(self) -> bytes:
         """What the person left in the file. Refused if the editor ended with an error."""
-        command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+        command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or _on_terminal("vi")
         try:
-            ended = subprocess.run([*shlex.split(command), str(self.path)], check=False)  # noqa: S603  the person's own editor
+            with left_to_the_editor():
+                ended = subprocess.run([*shlex.split(command), str(self.path)], check=False)  # noqa: S603  the person's own editor
         except (OSError, ValueError) as error:
             raise UsageError(f"cannot start the editor {command!r}: {error}", remedy="set EDITOR") from None
         if ended.returncode:
@@ -31,5 +35,10 @@ class Draft:
         return self.path.read_bytes()
 
     def close(self) -> None:
-        self.path.unlink(missing_ok=True)
-        self.path.parent.rmdir()
+        shutil.rmtree(self.path.parent, ignore_errors=True)  # editors leave backups and swap files beside it
+
+
+def _on_terminal(editor: str) -> str:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Refused("nobody can edit here, so nothing was changed", remedy="give the new text with --from FILE")
+    return editor

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from redrive.cli.interrupting import interruptible
 from redrive.errors import UsageError
 
 ReasonOption = Annotated[
@@ -17,7 +18,8 @@ ReasonOption = Annotated[
 def given_reason(reason: str | None) -> str:
     """The reason, asked for if there is somebody to ask. UsageError if there is none."""
     if reason is None and sys.stdin.isatty() and sys.stderr.isatty():
-        reason = str(typer.prompt("Why", err=True))
+        with interruptible():
+            reason = str(typer.prompt("Why", err=True))
     if reason is None or not reason.strip():
         raise UsageError("a reason is needed", remedy="say why with --reason: the letter's history keeps it")
     return reason.strip()

@@ -140,12 +140,13 @@ def _json(body: bytes) -> bytes:
     remedy = "correct it, or send the bytes as they are with --raw"
     try:
         json.loads(body, parse_constant=_refuse_constant)
+        msgspec.json.decode(body)  # what handlers read with: half a surrogate pair is not JSON to it
     except UnicodeDecodeError:
         raise UsageError("the data is not JSON: it is not UTF-8", remedy=remedy) from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise UsageError(f"the data is not JSON: {error.msg} ({place})", remedy=remedy) from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, msgspec.DecodeError) as error:
         raise UsageError(f"the data is not JSON that can be sent: {error}", remedy=remedy) from None
     return body.strip()
 

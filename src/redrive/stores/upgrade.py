@@ -49,6 +49,12 @@ def upgrade(url: str) -> str:
     return HEAD
 
 
+def require(url: str) -> None:
+    """Raises Unreachable if there is no such file; makes none."""
+    with _file(url) as file, file.connect_as_it_is():
+        pass
+
+
 def check(url: str) -> Checkup:
     """Looks and changes nothing. Raises Unreachable if there is no such file."""
     with _file(url) as file, file.connect_as_it_is() as connection, one_moment(connection):

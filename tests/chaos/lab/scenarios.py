@@ -128,7 +128,7 @@ class Reprocessing(Scenario):
 def chance(point: str, scenario: type[Scenario]) -> float:
     """So that a child gets some work done before it dies, and dies before the work is done."""
     commits = point.endswith("_commit") and scenario in {Producing, Redriving, StoreBack}
-    seldom = commits or point.startswith("journal") or point == "spool.before_delete"
+    seldom = commits or point.startswith("journal") or point in {"spool.before_delete", "redrive.after_claim"}
     return 0.4 if seldom else 0.12
 
 
