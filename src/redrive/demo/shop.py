@@ -15,11 +15,9 @@ from pathlib import Path
 
 from redrive.app import App
 from redrive.errors import Permanent
-from redrive.handler import CallNext
 from redrive.message import Message
 from redrive.policy import Retry
 from redrive.schedule import explicit, exponential
-from redrive.transports import Delivery
 
 app = App("shop", version="1.4.2", kinds={ZeroDivisionError: "permanent"})
 
@@ -52,6 +50,7 @@ async def place_order(order: Order, message: Message) -> None:
     reserve_stock(order, calls=message.retry_count + 1)
     total = order.price * order.quantity - discount(order)
     await app.send("payments", {"order_id": order.order_id, "amount": round(total, 2)})
+    count("orders")
 
 
 def reserve_stock(order: Order, *, calls: int) -> None:
@@ -75,18 +74,18 @@ async def charge(payment: Payment, message: Message) -> None:
     if luck == 0 and message.retry_count < 3:  # noqa: PLR2004  it heals before the attempts run out
         raise TimeoutError(f"payment gateway did not answer within 2.0 s for order {payment.order_id}")
     await app.send("emails", {"to": f"customer{payment.order_id}@shop.example", "template": "order-confirmed"})
+    count("payments")
 
 
 @app.handler("emails")
 def send_email(email: Email) -> None:
     if "@" not in email.to:
         raise Permanent(f"not an address: {email.to!r}")
+    count("emails")
 
 
-@app.middleware
-async def count_successes(delivery: Delivery, call_next: CallNext) -> None:
-    await call_next()
-    done[delivery.queue] = done.get(delivery.queue, 0) + 1
+def count(queue: str) -> None:
+    done[queue] = done.get(queue, 0) + 1
 
 
 done: dict[str, int] = {}
