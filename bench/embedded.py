@@ -3,9 +3,9 @@
 All on one SQLite file in WAL mode with every commit synced. Two cases: one message in flight (each step its own
 commit), and a hundred (commits shared by those who wait together). The raw loop makes the same steps by hand with
 the same commits: insert, lease, delete, one row per commit or a hundred. It runs twice: with an id and JSON
-written and read, as ours has, and bare, moving constant bytes. Huey is set up as its documentation says for durability
-(`fsync=True`), without a result store. It takes the row out before it runs the task, so a crash loses the task, and
-its commits cannot be shared.
+written and read, as ours has, and bare, moving constant bytes. Huey is set up as its documentation says for
+durability (`fsync=True`), without a result store. It takes the row out before it runs the task, so a crash loses
+the task, and its commits cannot be shared.
 """
 
 from __future__ import annotations
