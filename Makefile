@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint bench chaos clean
+.PHONY: help setup postgres run test lint bench chaos clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,13 +15,27 @@ setup: $(READY) ## Make .venv with redrive and everything the other targets need
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "redrive needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench,postgres]'
 	@touch $(READY)
 
 run: setup ## See it work: a small shop whose messages fail, are retried, set apart and put back
 	@$(BIN)/redrive demo $(ARGS)
 
-test: setup ## Run all tests (ARGS="-k name" for some)
+# The tests start a PostgreSQL of their own, so only its programs are needed: no cluster of the system's is made or started.
+postgres: ## Install PostgreSQL's programs if the tests would miss them
+	@if ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null || [ -n "$$REDRIVE_TEST_POSTGRES" ]; then \
+	  exit 0; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql-common && \
+	  mkdir -p /etc/postgresql-common/createcluster.d && \
+	  echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.d/redrive-tests.conf && \
+	  apt-get install -y -qq --no-install-recommends postgresql; \
+	else \
+	  echo 'no PostgreSQL here, so its tests will be skipped: apt-get install postgresql (as root), or set REDRIVE_TEST_POSTGRES=postgresql://...'; \
+	fi
+
+test: setup postgres ## Run all tests (ARGS="-k name" for some)
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: setup ## ruff, mypy, import-linter
@@ -30,10 +44,10 @@ lint: setup ## ruff, mypy, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: setup ## List the benchmarks, or run one: make bench NAME=embedded
-	@$(BIN)/python -m bench $(NAME)
+bench: setup ## List the benchmarks, or run one: make bench NAME=embedded (ARGS="--letters 100000" for some)
+	@$(BIN)/python -m bench $(NAME) $(ARGS)
 
-chaos: setup ## The long kill tests: make chaos KILLS=2000
+chaos: setup postgres ## The long kill tests: make chaos KILLS=2000
 	REDRIVE_CHAOS_KILLS=$(or $(KILLS),2000) $(BIN)/python -m pytest tests/chaos $(ARGS)
 
 clean: ## Remove .venv, caches and the demonstration's files

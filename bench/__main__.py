@@ -4,13 +4,15 @@ import json
 import sys
 from importlib import import_module
 
-from bench.measuring import RESULTS, table
-from bench.tables import write_readme
+from bench.measuring import RESULTS
+from bench.tables import table, write_readme
 
 BENCHMARKS = {
     "policy": "what a successful call through the policy costs, against stamina, tenacity and backoff",
     "embedded": "embedded broker: send, handle, acknowledge, against SqliteHuey and raw sqlite3",
     "startup": "how long `redrive --help` takes",
+    "store": "PostgreSQL store: questions at a million letters, against S1's table (--letters N, --keep FOLDER)",
+    "intake": "PostgreSQL store: letters per second, against COPY and row-by-row INSERT into S1's table",
 }
 
 
@@ -19,16 +21,20 @@ def main(arguments: list[str]) -> int:
         print("make bench NAME=…")
         for name, about in BENCHMARKS.items():
             print(f"  {name:<10} {about}")
+        print("  seed       fill a PostgreSQL in a folder with letters: --keep FOLDER, --letters N")
         print("  tables     write bench/README.md from the last results")
         return 0
-    name = arguments[0]
+    name, *options = arguments
     if name == "tables":
         write_readme()
+        return 0
+    if name == "seed":
+        import_module("bench.seed").main(*options)
         return 0
     if name not in BENCHMARKS:
         print(f"no benchmark {name!r}: use one of {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
-    import_module(f"bench.{name}").main()
+    import_module(f"bench.{name}").main(*options)
     print(table(json.loads((RESULTS / f"{name}.json").read_text())))
     return 0
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = 5
+NO_AIM = "none"
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,15 @@ class Aim:
     wanted: str
 
 
+@dataclass(frozen=True)
+class Limit:
+    """The median of `system` should be under `under`, in the benchmark's unit."""
+
+    case: str
+    system: str
+    under: float
+
+
 @dataclass
 class Benchmark:
     name: str
@@ -35,25 +47,51 @@ class Benchmark:
     about: str
     rows: list[dict[str, Any]] = field(default_factory=list)
     ratios: list[dict[str, Any]] = field(default_factory=list)
+    limits: list[dict[str, Any]] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
+    """What else was found, such as sizes and settings."""
 
     def measure(self, case: str, systems: Mapping[str, Callable[[], float]], *, runs: int = RUNS) -> None:
         """Every system once per round, so that what the machine does meanwhile hits all of them."""
+        for name, values in self._rounds(case, systems, runs).items():
+            self._add(case, name, statistics.median(values), values)
+
+    def measure_calls(self, case: str, systems: Mapping[str, Callable[[], float]], *, runs: int = RUNS) -> None:
+        """As `measure`, for single calls, each system once before the clock counts. A fast call is made many times
+        in each round: the median and the 95th percentile are of all calls, a run is the median of its round.
+        """
+        repeats = {name: _repeats(run()) for name, run in systems.items()}
+        calls: dict[str, list[float]] = {name: [] for name in systems}
+
+        def some(name: str) -> float:
+            values = [systems[name]() for _ in range(repeats[name])]
+            calls[name] += values
+            return statistics.median(values)
+
+        for name, values in self._rounds(case, {name: partial(some, name) for name in systems}, runs).items():
+            every = sorted(calls[name])
+            p95 = every[math.ceil(len(every) * 0.95) - 1]
+            self._add(case, name, statistics.median(every), values, p95=p95, calls=len(every))
+
+    def _rounds(self, case: str, systems: Mapping[str, Callable[[], float]], runs: int) -> dict[str, list[float]]:
         measured: dict[str, list[float]] = {name: [] for name in systems}
         for number in range(runs):
             for name, run in systems.items():
                 print(f"\r{self.name} {case}: round {number + 1} of {runs}, {name:<30}", end="", file=sys.stderr)
                 measured[name].append(run())
         print(file=sys.stderr)
-        for name, values in measured.items():
-            self.rows.append(
-                {
-                    "case": case,
-                    "system": name,
-                    "median": statistics.median(values),
-                    "unit": self.unit,
-                    "runs": values,
-                }
-            )
+        return measured
+
+    def _add(self, case: str, system: str, median: float, runs: list[float], **more: float) -> None:
+        row = {"case": case, "system": system, "median": median, "unit": self.unit, "runs": runs}
+        self.rows.append(row | more)
+
+    def keep_under(self, limit: Limit) -> None:
+        median = self._median(limit.case, limit.system)
+        aim = f"under {limit.under:g} {self.unit}"
+        self.limits.append(
+            {"case": limit.case, "system": limit.system, "median": median, "aim": aim, "met": median < limit.under}
+        )
 
     def compare(self, aim: Aim) -> None:
         ratio = self._median(aim.case, aim.ours) / self._median(aim.case, aim.other)
@@ -64,7 +102,7 @@ class Benchmark:
     def save(self) -> Path:
         RESULTS.mkdir(exist_ok=True)
         path = RESULTS / f"{self.name}.json"
-        content = {
+        content: dict[str, Any] = {
             "name": self.name,
             "about": self.about,
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -72,6 +110,7 @@ class Benchmark:
             "rows": self.rows,
             "ratios": self.ratios,
         }
+        content |= {name: each for name, each in (("limits", self.limits), ("facts", self.facts)) if each}
         path.write_text(json.dumps(content, indent=2) + "\n")
         return path
 
@@ -79,21 +118,6 @@ class Benchmark:
         return next(float(row["median"]) for row in self.rows if row["case"] == case and row["system"] == system)
 
 
-def table(result: Mapping[str, Any]) -> str:
-    """The result as Markdown."""
-    lines = [f"| case | system | median {result['rows'][0]['unit']} | runs |", "|---|---|---:|---|"]
-    lines += [
-        f"| {row['case']} | {row['system']} | {number(row['median'])} | "
-        f"{', '.join(number(each) for each in row['runs'])} |"
-        for row in result["rows"]
-    ]
-    lines += ["", "| case | ratio | measured | aim |", "|---|---|---:|---|"]
-    lines += [
-        f"| {each['case']} | {each['ours']} / {each['other']} | {each['ratio']:.2f} | {each['aim']} |"
-        for each in result["ratios"]
-    ]
-    return "\n".join(lines)
-
-
-def number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+def _repeats(first: float) -> int:
+    """How often a call that took so many milliseconds is made in a round: for a quarter of a second, or once."""
+    return max(1, min(20, int(250 / max(first, 0.1))))

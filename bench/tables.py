@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from bench.measuring import RESULTS, table
+from bench.measuring import NO_AIM, RESULTS
 
 HERE = Path(__file__).parent
 
@@ -18,3 +20,59 @@ def write_readme() -> None:
         made = f"{table(result)}\n\n{result['machine']}; {versions}."
         text = text.replace(f"<!-- table: {result['name']} -->", made)
     (HERE / "README.md").write_text(text)
+
+
+def table(result: Mapping[str, Any]) -> str:
+    """The result as Markdown."""
+    if "p95" in result["rows"][0]:  # the medians stand side by side, so that only ratios with an aim say more
+        aimed = [each for each in result["ratios"] if each["aim"] != NO_AIM]
+        return "\n".join([*_by_case(result), *_ratios(aimed), *_facts(result)])
+    return "\n".join([*_by_system(result), *_ratios(result["ratios"]), *_facts(result)])
+
+
+def _by_system(result: Mapping[str, Any]) -> Iterator[str]:
+    """One line per case and system, with its runs."""
+    yield _line("case", "system", f"median {result['rows'][0]['unit']}", "runs")
+    yield "|---|---|---:|---|"
+    for row in result["rows"]:
+        runs = ", ".join(number(each) for each in row["runs"])
+        yield _line(row["case"], row["system"], number(row["median"]), runs)
+
+
+def _by_case(result: Mapping[str, Any]) -> Iterator[str]:
+    """One line per case, with the medians of all systems and, in brackets, the 95th percentiles."""
+    systems = list(dict.fromkeys(row["system"] for row in result["rows"]))
+    limits = {limit["case"]: limit for limit in result["limits"]}
+    yield _line(f"median {result['rows'][0]['unit']} (p95)", *systems, "aim", "met")
+    yield "|---|" + "---:|" * len(systems) + "---|---|"
+    for case in dict.fromkeys(row["case"] for row in result["rows"]):
+        found = {row["system"]: row for row in result["rows"] if row["case"] == case}
+        cells = [_median_and_p95(found.get(system)) for system in systems]
+        yield _line(case, *cells, limits[case]["aim"], "yes" if limits[case]["met"] else "**no**")
+
+
+def _ratios(ratios: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from ("", "| case | ratio | measured | aim |", "|---|---|---:|---|")
+    for each in ratios:
+        yield _line(each["case"], f"{each['ours']} / {each['other']}", _ratio(each["ratio"]), each["aim"])
+
+
+def _facts(result: Mapping[str, Any]) -> Iterator[str]:
+    for name, fact in result.get("facts", {}).items():
+        yield f"\n{name}: {fact}."
+
+
+def _median_and_p95(row: Mapping[str, Any] | None) -> str:
+    return "" if row is None else f"{number(row['median'])} ({number(row['p95'])})"
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+
+
+def _ratio(value: float) -> str:
+    return f"1/{1 / value:,.0f}" if value < 0.01 else f"{value:.2f}"
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"

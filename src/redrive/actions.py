@@ -6,29 +6,38 @@ It knows no argv, no HTTP, no SQL and prints nothing. Who asks is given when the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from redrive.dead_letter import TRANSITIONS, Actor, DeadLetter, FailureGroup, Status, Transition
+from redrive.dead_letter import TRANSITIONS, Actor, DeadLetter, Status, Transition
 from redrive.duration import seconds
 from redrive.errors import NotFound, Refused, UsageError
-from redrive.letter_query import LetterQuery
+from redrive.group_actions import GroupActions
+from redrive.importing import Imported, Importer
+from redrive.letter_query import Count, LetterQuery, Place
 from redrive.monitor import Verdict, judge
 from redrive.pace import Pace
 from redrive.redriving import Outcome, Redriver, Result
 from redrive.reprocessing import Reprocessed, Reprocessor, Selection
+from redrive.search_terms import FieldTerm
 from redrive.splice import with_payload
+from redrive.upkeep.archive import Archive
+from redrive.upkeep.clock_note import ClockNote
+from redrive.upkeep.retention import Retained, Retention
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+    from pathlib import Path
 
     from redrive.clock import Clock
     from redrive.duration import Duration
     from redrive.message import Headers, Message
-    from redrive.statistics import Statistics
+    from redrive.search_terms import Field
+    from redrive.statistics import KnownValue, Statistics
     from redrive.stores import DeadLetterStore
     from redrive.transports import Transport
 
@@ -37,9 +46,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Actions",
     "Changed",
+    "Imported",
+    "Importer",
     "Outcome",
     "Reprocessed",
     "Result",
+    "Retained",
+    "Retention",
     "Selection",
     "Verdict",
 ]
@@ -48,6 +61,7 @@ _FULL_ID = 36
 _SHORTEST_ID = 8
 _CHANGE_BATCH = 100
 _EXPORT_PAGE = 100
+_INDEX_BATCH = 500
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -57,7 +71,7 @@ class Changed(msgspec.Struct, frozen=True):
     left: Mapping[str, Status | None]
 
 
-class Actions:
+class Actions(GroupActions):
     """`actor` is whoever opened the desk; every change is written down under that name."""
 
     def __init__(self, *, store: DeadLetterStore, transport: Transport, clock: Clock, actor: str) -> None:
@@ -74,6 +88,29 @@ class Actions:
         """
         return await self._store.find(query)
 
+    async def count(self, query: LetterQuery, *, at_most: int | None = None) -> Count:
+        """How many letters that is on all pages; beyond `at_most`, counting may stop."""
+        return await self._store.count(query, at_most=at_most)
+
+    async def known_values(self, field: Field, beginning: str = "", limit: int = 50) -> list[KnownValue]:
+        """What could stand behind the field's colon in a filter, most letters first."""
+        return await self._store.known_values(field, beginning, limit)
+
+    async def search_backlog(self, query: LetterQuery | None = None) -> int:
+        """Letters that free text, data and headers do not find yet; 0 if the query asks for nothing like that."""
+        if query is not None and all(isinstance(term, FieldTerm) for term in query.where.terms):
+            return 0
+        return await self._store.search_backlog()
+
+    async def index(self, *, on_progress: Progress | None = None) -> int:
+        """Makes every letter searchable that waits for it; how many."""
+        done = 0
+        while number := await self._store.index(at_most=_INDEX_BATCH):
+            done += number
+            if on_progress is not None:
+                on_progress(number)
+        return done
+
     async def letter(self, letter_id: str) -> DeadLetter:
         """The letter with its whole story; the beginning of its id will do if no other begins like it."""
         _check_beginning(letter_id)
@@ -87,9 +124,6 @@ class Actions:
         named = [each.strip().lower() for each in given]
         whole = [each if len(each) == _FULL_ID else (await self.letter(each)).id for each in named]
         return list(dict.fromkeys(whole))
-
-    async def groups(self, *, queue: str | None = None, limit: int = 50) -> list[FailureGroup]:
-        return await self._store.groups(queue=queue, limit=limit)
 
     async def statistics(self, *, older_than: Duration | None = None) -> Statistics:
         moment = None if older_than is None else self._ago(older_than)
@@ -106,25 +140,36 @@ class Actions:
     async def export(
         self, query: LetterQuery, *, at_most: int | None = None, whole: bool = False
     ) -> AsyncGenerator[DeadLetter]:
-        """Every matching letter with its body, newest first: one body in memory at a time, whatever `query` says
-        about `limit` and `bodies`. `whole` adds failures, revisions and history. What is recorded meanwhile is
-        newer than where it began, and not met.
+        """Every matching letter with its body, newest first: a few megabytes in memory at a time, or one larger
+        letter, whatever `query` says about `limit` and `bodies`. `whole` adds failures, revisions and history.
+        What is recorded meanwhile is newer than where it began, and not met.
         """
         page = msgspec.structs.replace(query, limit=_EXPORT_PAGE, bodies=False)
         given = 0
         while found := await self._store.find(page):
-            for letter in found:
-                if at_most is not None and given >= at_most:
-                    return
-                told = await (self._store.get(letter.id) if whole else self._with_body(letter.id))
-                if told is not None:  # purged since its page was read
+            wanted = [letter.id for letter in found][: None if at_most is None else at_most - given]
+            async with aclosing(self._store.whole(wanted, story=whole)) as told:
+                async for letter in told:
                     given += 1
-                    yield told
-            page = msgspec.structs.replace(page, after=found[-1].id)
+                    yield letter
+            if at_most is not None and given >= at_most:
+                return
+            page = msgspec.structs.replace(page, after=Place.of(found[-1]))
 
-    async def _with_body(self, letter_id: str) -> DeadLetter | None:
-        found = await self._store.find(LetterQuery(ids=(letter_id,), bodies=True))
-        return found[0] if found else None
+    # Keeping
+
+    def retention(self, archive: Path | None, *, clock_note: Path) -> Retention:
+        """Takes old settled letters out of the store, into archives in that folder; None: into none."""
+        return Retention(
+            store=self._store,
+            archive=None if archive is None else Archive(archive),
+            clock=self._clock,
+            clock_note=ClockNote(clock_note),
+            actor=self._actor,
+        )
+
+    def importer(self) -> Importer:
+        return Importer(store=self._store, actor=self._actor)
 
     # Putting back
 

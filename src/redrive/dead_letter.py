@@ -6,6 +6,7 @@ letter's current status. The names T1 to T19 are those of the state picture in A
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -195,8 +196,39 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     revisions: tuple[Revision, ...] = ()
     history: tuple[Happening, ...] = ()
 
+    @property
+    def version(self) -> Version:
+        return Version(
+            id=self.id,
+            changed_at=self.changed_at,
+            generation=self.generation,
+            revision=self.revision,
+            deliveries=self.deliveries,
+        )
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True):
+    """A letter as somebody saw it: any change of it and any further delivery makes another one."""
+
+    id: str
+    changed_at: datetime
+    generation: int
+    revision: int
+    deliveries: int
+
+
+class Verdict(StrEnum):
+    """What somebody who has looked says about a group."""
+
+    REPLAYABLE = "replayable"
+    REQUIRES_FIX = "requires fix"
+    DO_NOT_REPLAY = "do not replay"
+    INVESTIGATE = "investigate"
+
 
 class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Letters of one cause. Numbers are exact at the moment they were asked for."""
+
     id: str
     title: str
     queue: str
@@ -205,8 +237,28 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
     last_seen: datetime
     total: int
     pending: int
-    example: str
-    """The id of the newest letter."""
+    example: str | None
+    """The id of the newest letter. None: there is none now, and the group is kept for what was said about it."""
+    by_status: Mapping[str, int] = {}
+    """How many letters are in which status; those with none are left out."""
+    trend: tuple[int, ...] = ()
+    """Letters per hour of the last TREND_HOURS, oldest first; the last one is the hour that has begun."""
+    owner: str | None = None
+    verdict: Verdict | None = None
+    note: str | None = None
+    runbook: str | None = None
+    merged: tuple[str, ...] = ()
+    """Groups whose letters come here since somebody merged them into this one."""
+    redrives: Mapping[str, int] = {}
+    """How the redrives of its newest REDRIVES_OF letters ended, `under way` for those that have not. Empty in lists,
+    like `history`.
+    """
+    history: tuple[Happening, ...] = ()
+    """What people said about it, and which groups they merged into it and split off."""
+
+
+TREND_HOURS = 24
+REDRIVES_OF = 1000
 
 
 class Recorded(StrEnum):

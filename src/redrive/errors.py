@@ -2,6 +2,7 @@
 
 RedriveError
 ├── UsageError            wrong arguments                          exit 2
+│   └── FilterError       a filter that cannot be read, and where
 ├── ConfigurationError    settings that cannot be used             exit 2
 │   └── MissingExtra      a driver whose package is not installed
 ├── NotFound              nothing under that id or name            exit 3
@@ -40,6 +41,14 @@ class RedriveError(Exception):
 
 class UsageError(RedriveError):
     exit_code = 2
+
+
+class FilterError(UsageError):
+    """`column` counts the filter's characters from 1; behind its last one if something is missing there."""
+
+    def __init__(self, text: str, *, column: int, remedy: str) -> None:
+        super().__init__(f"filter, column {column}: {text}", remedy=remedy)
+        self.column = column
 
 
 class ConfigurationError(RedriveError):

@@ -162,7 +162,7 @@ def _is_own(file: str) -> bool:
     return not (file.startswith((_HERE, "<", _PYTHON)) or "/site-packages/" in file or "/dist-packages/" in file)
 
 
-_LINKS = {
+LINKS = {
     "cause": "\nThe above exception was the direct cause of the following exception:\n",
     "context": "\nDuring handling of the above exception, another exception occurred:\n",
     "member": "\nThe above exception is the first one of the following group:\n",
@@ -176,8 +176,8 @@ def _told(raised: Raised) -> str:
         if frame.source:
             lines.append(f"    {frame.source}")
     lines.append(f"{raised.type}: {raised.text}" if raised.text else raised.type)
-    if raised.link in _LINKS:
-        lines.append(_LINKS[raised.link])
+    if raised.link in LINKS:
+        lines.append(LINKS[raised.link])
     return "\n".join(lines)
 
 

@@ -308,4 +308,6 @@ def _remedy(text: str) -> str:
         return "free some disk space; nothing was lost, work goes on by itself"
     if "locked" in text or "busy" in text:
         return "another process holds the file; try again"
+    if "no such" in text or "has no column" in text:
+        return "run `redrive db check`; a newer Redrive may have changed the tables"
     return "check that the folder exists and that this user may write to it"

@@ -6,9 +6,21 @@ from datetime import datetime
 
 import msgspec
 
-from redrive.dead_letter import Status
+from redrive.dead_letter import DeadLetter, Status
+from redrive.search_terms import Filter
 
 MAX_PAGE = 500
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a letter stands in the order of pages: newest failure first, letters of one moment by their ids."""
+
+    created_at: datetime
+    id: str
+
+    @classmethod
+    def of(cls, letter: DeadLetter) -> Place:
+        return cls(letter.created_at, letter.id)
 
 
 class LetterQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,11 +36,23 @@ class LetterQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A group's id or the beginning of one."""
     created_before: datetime | None = None
     created_after: datetime | None = None
-    after: str | None = None
-    """A letter's id: the page goes on behind it (newest first, so: older ones)."""
+    where: Filter = Filter()
+    """In the filter language: `redrive.search.parse` reads it."""
+    after: Place | None = None
+    """The page goes on behind it (newest first, so: older ones)."""
+    before: Place | None = None
+    """The page ends just before it: the nearest newer ones, newest first like every page."""
     limit: int = 50
     """At most MAX_PAGE."""
     bodies: bool = False
     """Whether the message's body comes with it; lists do not need it. Without it `message.body` is None whatever
     the body is, which says nothing about it: a page must not hold hundreds of bodies of many megabytes (G7).
     """
+
+
+class Count(msgspec.Struct, frozen=True):
+    """How many letters match."""
+
+    number: int
+    exact: bool
+    """False: there are more than `number`; counting stopped there."""

@@ -233,6 +233,8 @@ def _end(text: str, budget: int) -> str:
 
 def printable(text: str) -> str:
     """Text that can be encoded as UTF-8: lone surrogates become escapes."""
+    if text.isascii():
+        return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from redrive.dead_letter import Status
 from redrive.dead_letter_queue import DeadLetterQueue, Drained
-from redrive.letter_query import MAX_PAGE, LetterQuery
+from redrive.letter_query import MAX_PAGE, LetterQuery, Place
 from redrive.redriving import Outcome, Result
 
 if TYPE_CHECKING:
@@ -109,5 +109,5 @@ class Reprocessor:
         newest_first: list[str] = []
         while page := await self._store.find(query):
             newest_first += [letter.id for letter in page]
-            query = msgspec.structs.replace(query, after=page[-1].id)
+            query = msgspec.structs.replace(query, after=Place.of(page[-1]))
         return tuple(reversed(newest_first))

@@ -7,6 +7,7 @@ bytes; people write `"64MiB"`. `None` is unset, and written `"none"`; `0` is a v
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -26,6 +27,7 @@ from redrive.secret_url import SecretUrl
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|MB|GB)?\s*")
 _UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+_NAME_IN_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
 _T = TypeVar("_T")
 
 
@@ -74,6 +76,12 @@ def _template(value: Any) -> Any:
     return value
 
 
+def _view(value: Any) -> Any:
+    if value is not None and not (isinstance(value, str) and _NAME_IN_SCHEMA.fullmatch(value)):
+        raise ValueError("should be a schema and a name, such as 'public.dlq_events', or 'none'")
+    return value
+
+
 SECONDS, BYTES = "seconds", "bytes"
 """Marks on fields, for those who write a value the way people do."""
 
@@ -83,8 +91,10 @@ Count = Annotated[int, BeforeValidator(_number), Field(ge=0)]
 Positive = Annotated[int, BeforeValidator(_number), Field(ge=1)]
 OptionalSeconds = Annotated[Annotated[float, BeforeValidator(seconds)] | None, BeforeValidator(_unset), SECONDS]
 OptionalDelays = Annotated[tuple[Seconds, ...] | None, BeforeValidator(_items), BeforeValidator(_unset), SECONDS]
+OptionalPath = Annotated[Path | None, BeforeValidator(_unset)]
 TypeNames = Annotated[tuple[str, ...], BeforeValidator(_items)]
 Url = Annotated[InstanceOf[SecretUrl], BeforeValidator(_url)]
+ViewName = Annotated[str | None, BeforeValidator(_view), BeforeValidator(_unset)]
 Template = Annotated[str, BeforeValidator(_template)]
 
 
@@ -118,8 +128,27 @@ class BrokerSettings(Section):
         return self
 
 
-class StoreSettings(Section):
-    url: Url = SecretUrl("sqlite:///redrive.db")
+with warnings.catch_warnings():
+    # The word that PostgreSQL has for it. pydantic has a method of that name, deprecated, which nobody calls here.
+    warnings.filterwarnings("ignore", 'Field name "schema"')
+
+    class StoreSettings(Section):
+        url: Url = SecretUrl("sqlite:///redrive.db")
+        """`sqlite:///FILE` is relative to the working folder; or `postgresql://USER:PASSWORD@HOST/DATABASE`, for
+        which the rest is meant.
+        """
+        schema: str = "redrive"  # type: ignore[assignment]  # see above
+        """Where the tables live; nothing outside of it is touched, but the view."""
+        pool_size: Positive = 10
+        """Connections of one process, at most."""
+        connect_timeout: Annotated[Seconds, Field(gt=0)] = 5.0
+        """For a new connection, and for one of the pool to become free."""
+        statement_timeout: Seconds = 30.0
+        """0: none."""
+        lock_timeout: Seconds = 5.0
+        """How long a statement waits for what others have locked. 0: for ever."""
+        view: ViewName = "public.dlq_events"
+        """Letters as S1's table. None: no view."""
 
 
 class RetrySettings(Section):
@@ -211,6 +240,19 @@ class JournalSettings(Section):
     path: Path = Path(".redrive/journal.db")
 
 
+class RetentionSettings(Section):
+    """What `redrive retention run` takes out of the store: RESOLVED and DISCARDED letters (S1: after 90 days)."""
+
+    keep: Seconds = 90 * 86400.0
+    """Since the letter's status changed last."""
+    archive: OptionalPath = Path(".redrive/archive")
+    """None: purged without being archived."""
+    batch: Annotated[Positive, Field(le=100_000)] = 500
+    """Letters of one archive file."""
+    clock_note: Path = Path(".redrive/retention-clock.json")
+    """What the clock said at the last run, to find out whether it jumped."""
+
+
 class LogSettings(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
     """S2's EnableDetailedLogging is `debug`."""
@@ -228,6 +270,7 @@ class Settings(Section):
     dead_letters: DeadLetterSettings = DeadLetterSettings()
     spool: SpoolSettings = SpoolSettings()
     journal: JournalSettings = JournalSettings()
+    retention: RetentionSettings = RetentionSettings()
     log: LogSettings = LogSettings()
     queues: dict[str, QueueSettings] = {}
 

@@ -18,7 +18,7 @@ from redrive.failure import Failure, FailureKind, Host, capture, decode_trail, e
 from redrive.fingerprint import cause, fingerprint
 from redrive.handler import in_thread, is_async
 from redrive.policy import Drop, RetryAfter
-from redrive.sinks import STORE_DEADLINE, with_failure
+from redrive.sinks import with_failure
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from redrive.attempt import Attempts, Failed
+    from redrive.availability import Availability
     from redrive.clock import Clock
     from redrive.handler import DeadLetterHook, Handler
     from redrive.sinks import Kept, SinkChain
@@ -57,6 +58,7 @@ class Settling:
         *,
         transport: Transport,
         store: DeadLetterStore,
+        availability: Availability,
         sinks: SinkChain,
         executor: Executor,
         clock: Clock,
@@ -67,6 +69,7 @@ class Settling:
         self._handler = handler
         self._transport = transport
         self._store = store
+        self._availability = availability
         self._sinks = sinks
         self._executor = executor
         self._clock = clock
@@ -131,14 +134,16 @@ class Settling:
         """T10. If the store is away the letter stays REDRIVEN, which is true: nobody has confirmed it."""
         faults.point("worker.before_confirm")
         try:
-            async with asyncio.timeout(STORE_DEADLINE):
-                key = await self._store.signing_key()
-                ticket = control.read_ticket(delivery.message.headers, delivery.queue, key)
-                if ticket is not None:
-                    await self._store.confirm(ticket, by=Actor("consumer", f"{self._handler.name} {how}"))
+            await self._availability.ask(lambda: self._confirm_ticket(delivery, how))
         except Exception as error:  # noqa: BLE001  the handler has succeeded: it must not run again for this
             log.warning("redrive not confirmed", message_id=delivery.message.id, **error_facts(error))
         faults.point("worker.after_confirm")
+
+    async def _confirm_ticket(self, delivery: Delivery, how: str) -> None:
+        key = await self._store.signing_key()
+        ticket = control.read_ticket(delivery.message.headers, delivery.queue, key)
+        if ticket is not None:
+            await self._store.confirm(ticket, by=Actor("consumer", f"{self._handler.name} {how}"))
 
     async def _retry_or_dead_letter(self, delivery: Delivery, failed: Failed, delay: float) -> None:
         try:

@@ -6,7 +6,6 @@ the whole story and drains into the store by itself. With the queue as the prima
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
@@ -14,14 +13,14 @@ import structlog
 
 from redrive import control
 from redrive.dead_letter import Entry, Recorded
-from redrive.errors import NotDurable, Unreachable
+from redrive.errors import NotDurable
 from redrive.message import Overlay
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from redrive.clock import Clock
+    from redrive.availability import Availability
     from redrive.failure import Failure
     from redrive.message import Message
     from redrive.stores import DeadLetterStore
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from redrive.upkeep.spool import Spool
 
 log = structlog.get_logger("redrive.sinks")
-
-STORE_DEADLINE = 15.0
-_FIRST_PROBE, _LAST_PROBE = 0.5, 10.0
 
 
 class Kept(NamedTuple):
@@ -53,40 +49,21 @@ class Sink(Protocol):
 
 
 class StoreSink:
-    """The store, left alone while it is away: one probe at a time, each a little later (R26)."""
+    """The store, left alone while it is away."""
 
     name = "store"
 
-    def __init__(self, store: DeadLetterStore, *, clock: Clock, random: Callable[[], float]) -> None:
+    def __init__(self, store: DeadLetterStore, *, availability: Availability) -> None:
         self._store = store
-        self._clock = clock
-        self._random = random
-        self._wait = 0.0
-        self._again_at = 0.0
-
-    @property
-    def away(self) -> bool:
-        return self._wait > 0
+        self._availability = availability
 
     async def keep(self, entry: Entry) -> Kept:
-        self._take_turn()
-        try:
-            async with asyncio.timeout(STORE_DEADLINE):
-                verified = await self._verified(entry)
-                letter_id, recorded = await self._store.record(verified)
-        except (Unreachable, TimeoutError) as error:
-            self._postpone()
-            raise Unreachable(f"the store is away: {error}") from error
-        self._wait = 0.0
-        return Kept(self.name, letter_id, recorded, verified)
+        return await self._availability.ask(lambda: self._record(entry))
 
-    def _take_turn(self) -> None:
-        if not self.away:
-            return
-        now = self._clock.monotonic()
-        if now < self._again_at:
-            raise Unreachable("the store was away a moment ago")
-        self._again_at = now + self._wait  # whoever comes while this one probes does not
+    async def _record(self, entry: Entry) -> Kept:
+        verified = await self._verified(entry)
+        letter_id, recorded = await self._store.record(verified)
+        return Kept(self.name, letter_id, recorded, verified)
 
     async def _verified(self, entry: Entry) -> Entry:
         """With the redrive that came back, if its ticket is ours. Only the store has the key, so it is looked at
@@ -100,12 +77,6 @@ class StoreSink:
             return entry
         stripped = entry.message.with_headers(control.strip(headers))
         return msgspec.structs.replace(entry, ticket=ticket, message=stripped)
-
-    def _postpone(self) -> None:
-        # Decorrelated jitter: processes that lost the store together do not come back together.
-        span = max(_FIRST_PROBE, self._wait * 3) - _FIRST_PROBE
-        self._wait = min(_LAST_PROBE, _FIRST_PROBE + self._random() * span)
-        self._again_at = self._clock.monotonic() + self._wait
 
 
 class QueueSink:

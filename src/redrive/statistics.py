@@ -1,4 +1,4 @@
-"""Numbers about letters and handlers: S2's statistics and S0's monitor."""
+"""Numbers about letters and handlers: S2's statistics, S0's monitor and S1's analyses."""
 
 from __future__ import annotations
 
@@ -45,3 +45,41 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     """When the oldest open letter was recorded."""
     older: int
     """Open letters recorded before the moment asked for; 0 if none was given."""
+
+
+class TopError(msgspec.Struct, frozen=True):
+    title: str
+    """The error's type and text, without what varies from letter to letter."""
+    pending: int
+
+
+class HourlyRate(msgspec.Struct, frozen=True):
+    hour: datetime
+    """When it began, in UTC."""
+    letters: int
+    """How many failed for good in it, whatever has become of them."""
+
+
+class EventTypeCount(msgspec.Struct, frozen=True):
+    event_type: str
+    """What the message says it is; else its queue."""
+    total: int
+    pending: int
+    resolved: int
+
+
+class ResolutionTime(msgspec.Struct, frozen=True):
+    """From the failure to the resolution, of the letters that are RESOLVED."""
+
+    resolved: int
+    mean_hours: float | None
+    """None: none is resolved."""
+
+
+class KnownValue(msgspec.Struct, frozen=True):
+    """What a field of letters is known to be, for completion."""
+
+    value: str
+    letters: int
+    title: str = ""
+    """Of a group."""

@@ -24,6 +24,11 @@ class Tally:
         self._counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
         self._flushing: asyncio.Task[None] | None = None
 
+    @property
+    def pending(self) -> bool:
+        """Whether anything was counted that the store may not have yet."""
+        return bool(self._counts) or (self._flushing is not None and not self._flushing.done())
+
     def observer(self, handler: str, queue: str) -> Callable[[Failure | None], None]:
         """To be called after each attempt, with its failure or None."""
         key = (handler, queue)

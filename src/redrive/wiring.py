@@ -6,14 +6,12 @@ import os
 import random
 import socket
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from redrive.actions import Actions
 from redrive.clock import SystemClock
 from redrive.configuration import load
 from redrive.errors import ConfigurationError
-from redrive.registry import load_driver
-from redrive.stores import DRIVERS as STORES
 from redrive.stores import open_store
 from redrive.transports import Names, open_transport
 
@@ -44,7 +42,7 @@ def transport(settings: Settings) -> Transport:
 
 def store(settings: Settings) -> DeadLetterStore:
     with _hiding(settings.store.url):
-        return open_store(settings.store.url.reveal())
+        return open_store(settings.store.url.reveal(), **_store_options(settings))
 
 
 def upgrade_store(settings: Settings) -> str:
@@ -52,7 +50,7 @@ def upgrade_store(settings: Settings) -> str:
     from redrive.stores.upgrade import upgrade  # noqa: PLC0415  Alembic is slow to import
 
     with _hiding(settings.store.url):
-        return upgrade(_of_known_kind(settings.store.url))
+        return upgrade(settings.store.url.reveal(), **_store_options(settings))
 
 
 def check_store(settings: Settings) -> Checkup:
@@ -60,7 +58,7 @@ def check_store(settings: Settings) -> Checkup:
     from redrive.stores.upgrade import check  # noqa: PLC0415  as above
 
     with _hiding(settings.store.url):
-        return check(_of_known_kind(settings.store.url))
+        return check(settings.store.url.reveal(), **_store_options(settings))
 
 
 def require_store(settings: Settings) -> None:
@@ -68,12 +66,14 @@ def require_store(settings: Settings) -> None:
     from redrive.stores.upgrade import require  # noqa: PLC0415  as above
 
     with _hiding(settings.store.url):
-        require(_of_known_kind(settings.store.url))
+        require(settings.store.url.reveal(), **_store_options(settings))
 
 
-def _of_known_kind(url: SecretUrl) -> str:
-    load_driver("store", url.reveal(), STORES)
-    return url.reveal()
+def _store_options(settings: Settings) -> dict[str, Any]:
+    """What a server has to be told; a file has no use for it."""
+    if settings.store.url.reveal().startswith("sqlite:"):
+        return {}
+    return {name: getattr(settings.store, name) for name in type(settings.store).model_fields if name != "url"}
 
 
 @contextmanager

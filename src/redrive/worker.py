@@ -1,8 +1,10 @@
 """One process that works for an App: a consumer per queue, and the upkeep beside them.
 
-Start: consumers, then the upkeep (spool into the store, attempt counts, opt-in expiry). Stop, by SIGTERM, Ctrl-C
-or `stop`: nothing more is taken, running handlers may finish within the grace, the counts are handed over,
-everything is closed. A second signal does not wait for the handlers: their messages are given back.
+Start: consumers, then the upkeep (spool into the store, search index, attempt counts, opt-in expiry). Stop, by
+SIGTERM, Ctrl-C or `stop`: nothing more is taken, running handlers may finish within the grace, the counts are
+handed over, everything is closed. A second signal does not wait for the handlers: their messages are given back.
+
+Whatever of it uses the store asks by one `Availability`, so that a store that is away is left alone by all.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import msgspec
 import structlog
 
 from redrive.attempt import Attempts
+from redrive.availability import Availability
 from redrive.clock import Clock, SystemClock
 from redrive.consumer import Consumer, ConsumerOptions
 from redrive.errors import ConfigurationError, CorruptFile, Unreachable
@@ -29,6 +32,7 @@ from redrive.tally import Tally
 from redrive.telemetry.error_facts import error_facts
 from redrive.threads import HandlerThreads
 from redrive.upkeep.expiry import expire
+from redrive.upkeep.indexing import BATCH, index_behind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -42,7 +46,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("redrive.worker")
 
-_DRAIN_EVERY, _SPOOL_EVERY, _TALLY_EVERY, _EXPIRY_EVERY = 0.05, 2.0, 5.0, 60.0
+_DRAIN_EVERY, _SPOOL_EVERY, _INDEX_EVERY, _TALLY_EVERY, _EXPIRY_EVERY = 0.05, 1.0, 1.0, 5.0, 60.0
+_NOBODY = "0" * 36
+"""The id of no letter."""
 
 
 class QueuePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +87,10 @@ class Worker:
         self._journal = journal
         self._host = host
         self._clock = clock or SystemClock()
-        self._store_sink = StoreSink(store, clock=self._clock, random=random)
+        self._availability = Availability(clock=self._clock, random=random)
+        self._store_sink = StoreSink(store, availability=self._availability)
+        self._store_asked = False
+        self._random = random
         self._tally = Tally()
         self._executor = HandlerThreads(sum(plan.options.concurrency for plan in plans.values()) or 1)
         self._suspects_alone = asyncio.Lock()
@@ -91,7 +100,9 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        return all(consumer.ready for consumer in self.consumers)
+        """Whether it consumes, and the store is there, unless all letters go to the broker's own queues first."""
+        needed = not all(plan.queue_first for plan in self._plans.values())
+        return all(consumer.ready for consumer in self.consumers) and not (needed and self._availability.away)
 
     async def run(self, *, drain: bool = False, upkeep: bool = True) -> None:
         """Works until it is stopped, or with `drain` until its queues and their retries are empty."""
@@ -145,12 +156,14 @@ class Worker:
 
     async def _leave(self) -> None:
         self._executor.shutdown()
-        await self._quietly("attempt counts", self._tally.flush(self._store))
+        if self._tally.pending:
+            await self._quietly("attempt counts", self._hand_over_counts())
 
     def _upkeep(self) -> list[Coroutine[Any, Any, None]]:
         jobs = [
-            self._every(_TALLY_EVERY, "attempt counts", lambda: self._tally.flush(self._store)),
-            self._every(_SPOOL_EVERY, "spool", self._drain_spool),
+            self._every(_TALLY_EVERY, "attempt counts", self._hand_over_counts_if_due),
+            self._every(_SPOOL_EVERY, "store and spool", self._tend_store),
+            self._every(_INDEX_EVERY, "search index", self._index),
         ]
         for queue, plan in self._plans.items():
             if plan.expire_after is not None:
@@ -169,16 +182,39 @@ class Worker:
         except Exception as error:  # noqa: BLE001  whatever it was, consumption goes on
             log.warning("upkeep failed, will be tried again", what=what, **error_facts(error))
 
+    async def _tend_store(self) -> None:
+        """Brings what was spooled. Without that, the store is asked for a sign of life at the start and while it is
+        away: nobody should have to wait for the next failure to know.
+        """
+        if self._availability.due and self._spool.pending().segments:
+            await self._drain_spool()
+        if self._availability.due and (self._availability.away or not self._store_asked):
+            self._store_asked = True
+            await self._availability.ask(lambda: self._store.get(_NOBODY))
+
+    async def _index(self) -> None:
+        if not self._availability.away:
+            batch = functools.partial(self._store.index, at_most=BATCH)
+            await index_behind(lambda: self._availability.ask(batch), clock=self._clock, random=self._random)
+
+    async def _hand_over_counts_if_due(self) -> None:
+        if self._tally.pending and self._availability.due:
+            await self._hand_over_counts()
+
+    async def _hand_over_counts(self) -> None:
+        await self._availability.ask(lambda: self._tally.flush(self._store))
+
     async def _drain_spool(self) -> None:
         """What was spooled while the store was away goes into it, each letter once by its identity."""
-        if not self._spool.pending().segments:
-            return
         report = await self._spool.replay(self._store_sink.keep)
         if report.replayed or report.corrupt:
             log.warning("spool replayed", letters=report.replayed, corrupt=report.corrupt)
 
     async def _expire(self, queue: str, older_than: float) -> None:
-        count = await expire(self._store, queue, older_than=older_than, now=self._clock.now())
+        if self._availability.away:
+            return
+        job = functools.partial(expire, self._store, queue, older_than=older_than, now=self._clock.now())
+        count = await self._availability.ask(job, patient=True)
         if count:
             log.warning("dead letters expired", queue=queue, letters=count)
 
@@ -204,6 +240,7 @@ class Worker:
             handler,
             transport=self._transport,
             store=self._store,
+            availability=self._availability,
             sinks=SinkChain(self._sinks(plan)),
             executor=self._executor,
             clock=self._clock,

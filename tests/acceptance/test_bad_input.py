@@ -64,7 +64,7 @@ CASES = (
         2,
         "no store for",
         "use one of: sqlite://",
-        environment={"REDRIVE_STORE__URL": "postgresql://u:hunter2@h/d"},
+        environment={"REDRIVE_STORE__URL": "mysql://u:hunter2@h/d"},
     ),
     Case(
         "broker of an unknown kind",
@@ -80,7 +80,7 @@ CASES = (
         2,
         "no store for",
         "use one of: sqlite://",
-        environment={"REDRIVE_STORE__URL": "postgresql://u:hunter2@h/d"},
+        environment={"REDRIVE_STORE__URL": "mysql://u:hunter2@h/d"},
     ),
     Case(
         "SQLite URL with a host and a password",

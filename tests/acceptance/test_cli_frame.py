@@ -72,7 +72,15 @@ def test_every_command_of_the_table_exists_and_explains_itself(
     assert f"redrive {name}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("family", [["db", "upgrade"], ["db", "check"], ["config", "check"], ["config", "show"]])
+@pytest.mark.parametrize(
+    "family",
+    [
+        *(["db", command] for command in ("upgrade", "check")),
+        *(["config", command] for command in ("check", "show")),
+        *(["groups", command] for command in ("show", "set", "merge", "split")),
+        *(["stats", command] for command in ("pending", "errors", "rate", "types", "resolution")),
+    ],
+)
 def test_families_have_their_commands(family: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*family, "--help"]) == 0
     assert f"redrive {' '.join(family)}" in capsys.readouterr().out

@@ -152,7 +152,7 @@ def test_on_a_narrow_terminal_a_letter_is_still_one_line(desk: Desk) -> None:
 
     seen = on_terminal(desk.folder, "list", columns=80, NO_COLOR="1")
 
-    assert len(seen.text.splitlines()) == 2
+    assert len(seen.text.splitlines()) == 3  # with the titles above, and how many there are below
     assert "\x1b" not in seen.text
 
 
@@ -243,8 +243,10 @@ def test_letters_of_one_cause_are_one_group_whatever_the_order_number(desk: Desk
 
     header, first, second = desk.redrive("groups").out.splitlines()
 
-    assert header.split() == ["GROUP", "PENDING", "TOTAL", "QUEUE", "HANDLER", "CAUSE", "LAST", "SEEN"]
-    assert " ".join(first.split()[1:]) == "3 3 orders charge ValueError: order <n> has no customer 0s ago"
+    titles = "GROUP PENDING TOTAL LAST 24 HOURS QUEUE HANDLER OWNER VERDICT CAUSE LAST SEEN"
+    assert " ".join(header.split()) == titles
+    assert " ".join(first.split()[1:3]) == "3 3"
+    assert " ".join(first.split()[4:]) == "orders charge ValueError: order <n> has no customer 0s ago"
     assert second.split()[1:3] == ["1", "1"]
     assert len(listed(desk, "--group", first.split()[0])) == 3
 

@@ -1,4 +1,6 @@
-"""F26, K12, GUARANTEES 2: whatever a producer sends fails, is stored, is shown and goes back, byte for byte."""
+"""F26, K12, SD5, GUARANTEES 2: whatever a producer sends fails, is stored, is shown and goes back, byte for byte,
+on every store.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC
+from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
@@ -23,7 +26,7 @@ from redrive.clock import SystemClock
 from redrive.control import OURS, strip
 from redrive.dead_letter import DeadLetter, Status
 from redrive.errors import Permanent
-from redrive.letter_query import MAX_PAGE, LetterQuery
+from redrive.letter_query import MAX_PAGE, LetterQuery, Place
 from redrive.message import Message
 from redrive.redriving import redriven
 from redrive.secret_url import SecretUrl
@@ -34,6 +37,7 @@ from support.dead_letters import dead
 from support.desk import Desk
 from support.hostile import QUEUE, corpus, exactly
 
+STORES = ("sqlite", "postgresql")
 CORPUS = corpus()
 CASES = [pytest.param(number, id=each.name) for number, each in enumerate(CORPUS)]
 RAW_CONTROL = re.compile(r"(?!\n)[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -53,11 +57,30 @@ class Travelled(NamedTuple):
     journeys: list[Journey]
 
 
+Voyages = Callable[[str], Travelled]
+
+
 @pytest.fixture(scope="module")
-def travelled(tmp_path_factory: pytest.TempPathFactory) -> Travelled:
-    """The whole corpus: sent, failed in a handler, stored, redriven, received."""
-    desk = Desk(tmp_path_factory.mktemp("hostile"))
-    return Travelled(desk, asyncio.run(_travel(desk)))
+def voyages(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Voyages:
+    """The whole corpus, once by store: sent, failed in a handler, stored, redriven, received."""
+
+    @cache
+    def voyage(store: str) -> Travelled:
+        url = request.getfixturevalue("postgres").new_database() if store == "postgresql" else None
+        desk = Desk(tmp_path_factory.mktemp("hostile"), store_url=url)
+        return Travelled(desk, asyncio.run(_travel(desk)))
+
+    return voyage
+
+
+@pytest.fixture(scope="module", params=STORES)
+def travelled(request: pytest.FixtureRequest, voyages: Voyages) -> Travelled:
+    return voyages(request.param)
+
+
+@pytest.fixture(scope="module")
+def travelled_on_files(voyages: Voyages) -> Travelled:
+    return voyages("sqlite")
 
 
 async def _travel(desk: Desk) -> list[Journey]:
@@ -84,7 +107,7 @@ async def _send_and_fail(desk: Desk) -> None:
     folder = desk.folder
     options = Settings(
         broker=BrokerSettings(url=SecretUrl(f"embedded:///{folder}/redrive-broker.db")),
-        store=StoreSettings(url=SecretUrl(f"sqlite:///{folder}/redrive.db")),
+        store=StoreSettings(url=SecretUrl(desk.store_url)),
         spool=SpoolSettings(folder=folder / "spool"),
         journal=JournalSettings(path=folder / "journal.db"),
     )
@@ -101,7 +124,7 @@ async def _letters(store: DeadLetterStore) -> list[DeadLetter]:
             letter = await store.get(each.id)
             assert letter is not None
             letters.append(letter)
-        query = LetterQuery(limit=MAX_PAGE, after=page[-1].id)
+        query = LetterQuery(limit=MAX_PAGE, after=Place.of(page[-1]))
     return letters
 
 
@@ -164,7 +187,16 @@ def test_it_is_redriven_byte_for_byte(number: int, travelled: Travelled) -> None
 
 
 @pytest.mark.parametrize("number", CASES)
-def test_it_can_be_shown_and_draws_nothing_on_the_terminal(number: int, travelled: Travelled) -> None:
+def test_it_can_be_shown_and_draws_nothing_on_the_terminal(number: int, travelled_on_files: Travelled) -> None:
+    assert_shown(number, travelled_on_files)
+
+
+@pytest.mark.parametrize("number", CASES[::20])
+def test_it_is_shown_the_same_by_every_store(number: int, travelled: Travelled) -> None:
+    assert_shown(number, travelled)
+
+
+def assert_shown(number: int, travelled: Travelled) -> None:
     desk, letter = travelled.desk, travelled.journeys[number].letter
     page = desk.redrive("show", letter.id)
     record = desk.redrive("show", letter.id, "--output", "json")
@@ -300,10 +332,14 @@ def runner() -> Iterator[asyncio.Runner]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def house(runner: asyncio.Runner) -> Iterator[House]:
+@pytest.fixture(scope="module", params=STORES)
+def house(runner: asyncio.Runner, request: pytest.FixtureRequest) -> Iterator[House]:
+    url = "sqlite:///:memory:"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres").new_database()
+
     async def build() -> House:
-        return House(open_store("sqlite:///:memory:"), open_transport("embedded:///:memory:", names=Names()))
+        return House(open_store(url), open_transport("embedded:///:memory:", names=Names()))
 
     built = runner.run(build())
     yield built

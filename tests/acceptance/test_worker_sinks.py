@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 import structlog
 
 from redrive import App, DeadLetter, faults
-from redrive.errors import Unreachable
-from redrive.sinks import StoreSink
-from redrive.stores.sqlite import SqliteStore
-from redrive.testing import ManualClock
-from redrive.testing.letters import an_entry
 from redrive.transports import Names
 from support.patience import until
 from support.workshop import Workshop, workshop
@@ -22,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from redrive.dead_letter import Entry, Recorded
     from redrive.transports import QueueDepth
 
 NO_QUEUE_CAN_BE_CALLED_THAT = Names(dead="\x07{queue}")
@@ -45,8 +38,8 @@ class Shop:
 def quick_upkeep(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("redrive.worker._SPOOL_EVERY", 0.02)
     monkeypatch.setattr("redrive.worker._TALLY_EVERY", 0.02)
-    monkeypatch.setattr("redrive.sinks._FIRST_PROBE", 0.02)
-    monkeypatch.setattr("redrive.sinks._LAST_PROBE", 0.02)
+    monkeypatch.setattr("redrive.availability._FIRST", 0.02)
+    monkeypatch.setattr("redrive.availability._LAST", 0.02)
     monkeypatch.setattr("redrive.settling._SINK_FIRST", 0.02)
     yield
     faults.arm("")
@@ -69,11 +62,13 @@ async def test_while_the_store_is_away_letters_go_to_the_spool_and_from_there_in
         await shop.send("orders", *({"number": number} for number in range(10)))
         await until(shop.empty)  # durable in the spool, so acknowledged
         assert shop.spool.pending().segments >= 1
-        assert shop.worker.ready
+        assert shop.worker.consumers[0].ready  # it goes on
+        assert not shop.worker.ready  # and tells that something is missing
 
         (tmp_path / "away").mkdir()
         await until(lambda: not shop.spool.pending().segments)
 
+        assert shop.worker.ready
         assert await numbers_in(shop) == list(range(10))
         assert {letter.deliveries for letter in await shop.letters()} == {1}
         assert sorted(here.runs) == list(range(10))
@@ -102,7 +97,8 @@ async def test_when_nothing_takes_a_letter_its_message_is_not_acknowledged_and_c
     with structlog.testing.capture_logs() as logs:
         async with workshop(here.app, tmp_path, store_url=away(tmp_path), spool_folder=spool, names=names) as shop:
             await shop.send("orders", {"number": 0})
-            await until(lambda: not shop.worker.ready)
+            await until(lambda: not shop.worker.consumers[0].ready)
+            assert not shop.worker.ready
             await shop.send("orders", *({"number": number} for number in range(1, 30)))
             await until(lambda: any(line["event"].startswith("no sink takes") for line in logs))
             waiting = await settled_depth(shop)
@@ -149,7 +145,7 @@ async def test_a_worker_that_stops_while_nothing_takes_letters_gives_the_message
         worker={"grace": "50ms"},
     ) as shop:
         await shop.send("orders", {"number": 0})
-        await until(lambda: not shop.worker.ready)
+        await until(lambda: not shop.worker.consumers[0].ready)
         shop.worker.stop()
         assert shop.running is not None
         await shop.running
@@ -169,41 +165,23 @@ async def test_with_store_and_spool_away_the_dead_letter_queue_takes_it(tmp_path
         assert here.told[0].message.id == message.id
 
 
-class Counted(SqliteStore):
-    """The real store, and how often it was asked."""
+async def test_a_worker_finds_out_that_its_store_is_away_and_that_it_is_back_though_nothing_fails(
+    tmp_path: Path,
+) -> None:
+    async with workshop(Shop().app, tmp_path, store_url=away(tmp_path)) as shop:
+        await until(lambda: not shop.worker.ready)
 
-    asked = 0
-
-    async def record(self, entry: Entry) -> tuple[str, Recorded]:
-        self.asked += 1
-        return await super().record(entry)
-
-
-async def test_a_store_that_was_away_is_asked_by_one_at_a_time_and_later_each_time(tmp_path: Path) -> None:
-    clock = ManualClock()
-    store = Counted(away(tmp_path), clock=clock)
-    sink = StoreSink(store, clock=clock, random=lambda: 0.5)
-
-    async def keep_five() -> int:
-        before = store.asked
-        ended = await asyncio.gather(*(sink.keep(an_entry()) for _ in range(5)), return_exceptions=True)
-        assert all(isinstance(error, Unreachable) for error in ended)
-        return store.asked - before
-
-    assert await keep_five() == 5  # nobody knew
-    assert await keep_five() == 0
-    clock.advance(60)
-    assert await keep_five() == 1
-    (tmp_path / "away").mkdir()
-    assert await keep_five_fails_at_once(sink)
-    clock.advance(60)
-
-    assert (await sink.keep(an_entry())).sink == "store"
-    assert not sink.away
-    await store.close()
+        (tmp_path / "away").mkdir()
+        await until(lambda: shop.worker.ready)
 
 
-async def keep_five_fails_at_once(sink: StoreSink) -> bool:
-    with pytest.raises(Unreachable, match="a moment ago"):
-        await sink.keep(an_entry())
-    return sink.away
+async def test_a_worker_whose_letters_go_to_the_brokers_own_queue_needs_no_store_to_be_ready(
+    tmp_path: Path,
+) -> None:
+    here = Shop()
+    async with workshop(
+        here.app, tmp_path, store_url=away(tmp_path), dead_letters={"sink": "queue"}
+    ) as shop:
+        await until(lambda: shop.worker._availability.away)
+
+        assert shop.worker.ready

@@ -9,6 +9,7 @@ import pytest
 
 from chaos.lab.premises import LEASE, Premises, Sink
 from chaos.lab.supervisor import Experiment, Nursery
+from support.postgres_server import PostgresServer
 
 SEED = int(os.environ.get("REDRIVE_CHAOS_SEED") or random.SystemRandom().getrandbits(32))
 
@@ -25,13 +26,27 @@ def second_nursery() -> Iterator[Nursery]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def third_nursery() -> Iterator[Nursery]:
+    with Nursery() as opened:
+        yield opened
+
+
 @pytest.fixture
-def experiment(tmp_path: Path, nursery: Nursery) -> Iterator[Callable[..., Experiment]]:
-    """A new experiment. The same `REDRIVE_CHAOS_SEED` throws the same dice; the files stay if the test fails."""
+def experiment(
+    tmp_path: Path, nursery: Nursery, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Experiment]]:
+    """A new experiment. The same `REDRIVE_CHAOS_SEED` throws the same dice; the files stay if the test fails.
+    `store` is "sqlite", "postgresql" or the URL of one.
+    """
     made: list[Experiment] = []
 
-    def make(*, sink: Sink = "store", lease: float = LEASE) -> Experiment:
-        made.append(Experiment(Premises(tmp_path, sink=sink, lease=lease), nursery, SEED))
+    def make(*, sink: Sink = "store", lease: float = LEASE, store: str = "sqlite") -> Experiment:
+        url = None if store == "sqlite" else store
+        if store == "postgresql":
+            server: PostgresServer = request.getfixturevalue("postgres")
+            url = server.emptied_store()
+        made.append(Experiment(Premises(tmp_path, sink=sink, lease=lease, store_url=url), nursery, SEED))
         return made[-1]
 
     yield make

@@ -13,7 +13,6 @@ import pytest
 
 from chaos.lab.scenarios import SCENARIOS, Scenario, chance
 from chaos.lab.supervisor import KILLED, Experiment, Nursery
-from redrive.faults import POINTS
 
 PAIRS = [(point, scenario) for point, several in SCENARIOS.items() for scenario in several]
 LEASE, HANG = 0.3, 0.4
@@ -38,7 +37,7 @@ def test_an_error_at_this_point_loses_nothing(
     assert verdict.problems(duplicates_allowed=None, set_apart_allowed=lab.kills) == []
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", SCENARIOS)
 def test_a_process_that_stands_still_at_this_point_for_longer_than_its_lease_loses_nothing(
     point: str, experiment: Callable[..., Experiment], second_nursery: Nursery
 ) -> None:

@@ -184,7 +184,8 @@ async def test_what_no_sink_takes_is_not_acknowledged_though_the_broker_could(di
             await shop.send()
             disk.fill("store", "spool")
             shop.gate.set()
-            await until(lambda: not worker.ready)
+            await until(lambda: not worker.consumers[0].ready)
+            assert not worker.ready
 
             assert files.queues() == {"orders": ORDERS}
             assert len(files.letters()) == cycle * ORDERS
@@ -205,7 +206,7 @@ async def test_with_everything_on_the_full_disk_nothing_is_lost_and_with_space_a
             assert worker.ready
             disk.fill("broker", "store", "spool")
             shop.gate.set()
-            await until(lambda: not worker.ready)
+            await until(lambda: not worker.consumers[0].ready)
 
             assert len(files.letters()) == cycle * ORDERS
             assert files.on_broker() == ORDERS
@@ -261,7 +262,8 @@ async def test_letters_that_the_store_has_no_space_for_wait_in_the_spool_and_the
                 disk.fill("broker", "store", "spool")
                 shop.gate.set()
                 await until(lambda: files.on_broker() == 0)
-                assert worker.ready
+                assert worker.consumers[0].ready
+                assert not worker.ready
                 assert len(files.letters()) == cycle * ORDERS
                 assert files.spooled() == 1
 
@@ -283,7 +285,7 @@ async def test_letters_that_store_and_spool_have_no_space_for_go_to_the_brokers_
             shop.gate.set()
 
             await until(lambda: files.queues() == {"orders_dlq": ORDERS})
-            assert worker.ready
+            assert worker.consumers[0].ready
             assert files.letters() == []
 
             disk.free()

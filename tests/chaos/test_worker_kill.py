@@ -10,10 +10,12 @@ import math
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from chaos.lab.scenarios import SCENARIOS, Scenario, chance
+from chaos.lab.killing import kill
+from chaos.lab.scenarios import ELSEWHERE, SCENARIOS, Scenario
 from chaos.lab.supervisor import KILLED, Experiment, Nursery
 from redrive.faults import POINTS
 
@@ -21,11 +23,15 @@ KILLS = int(os.environ.get("REDRIVE_CHAOS_KILLS") or 200)
 AT_RANDOM = math.ceil(KILLS / 10)
 PAIRS = [(point, scenario) for point, several in SCENARIOS.items() for scenario in several]
 PER_PAIR = math.ceil((KILLS - AT_RANDOM) / len(PAIRS))
-_TRIES = 20
 
 
-def test_every_registered_failpoint_has_a_scenario_and_every_scenario_a_failpoint() -> None:
-    assert set(SCENARIOS) == set(POINTS)
+def test_every_registered_failpoint_has_a_scenario_or_a_test_of_its_own_and_every_scenario_a_failpoint() -> None:
+    elsewhere = {point for point in POINTS if point.split(".")[0] in ELSEWHERE}
+
+    assert set(SCENARIOS) | elsewhere == set(POINTS)
+    assert not elsewhere & set(SCENARIOS)
+    for family, test in ELSEWHERE.items():
+        assert f"{family}." in (Path(__file__).parent.parent / test).read_text()
 
 
 @pytest.mark.timeout(60 + 10 * PER_PAIR)
@@ -34,26 +40,18 @@ def test_killed_at_this_point_nothing_is_lost_or_doubled(
     point: str, scenario: type[Scenario], experiment: Callable[..., Experiment]
 ) -> None:
     lab, play = experiment(sink=scenario.sink), scenario()
-    hits, ended = 0, 0
-    for _ in range(PER_PAIR * _TRIES):
-        if ended == 0:
-            play.set_stage(lab)
-        faults = f"{point}=kill9:{chance(point, scenario)}"
-        ended = lab.ended(play.begin(lab, faults), faults)
-        hits += ended == KILLED
-        if hits == PER_PAIR:
-            break
-    play.come_to_rest(lab)
 
-    assert hits == PER_PAIR, f"killed {hits} times at {point}, {PER_PAIR} wanted"
+    kill(lab, play, point, PER_PAIR)
+
     assert lab.problems(play.in_flight) == []
 
 
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
 @pytest.mark.timeout(60 + 10 * AT_RANDOM)
 def test_killed_at_any_moment_beside_one_that_lives_nothing_is_lost_or_doubled(
-    experiment: Callable[..., Experiment], second_nursery: Nursery
+    store: str, experiment: Callable[..., Experiment], second_nursery: Nursery
 ) -> None:
-    lab, play = experiment(), Scenario(lots=5)
+    lab, play = experiment(store=store), Scenario(lots=5)
     first, lab.nursery = lab.nursery, second_nursery
     steady = lab.start("work", forever=True)
     lab.nursery = first

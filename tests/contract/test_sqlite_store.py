@@ -212,6 +212,7 @@ async def test_a_newer_schema_is_refused_and_left_as_it_is(file: Path) -> None:
         letter_id, _ = await store.record(an_entry())
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE redrive_version SET version_num = '9999'")
+        connection.execute("UPDATE redrive_compatibility SET oldest = '9999'")
 
     async with opened(file) as store:
         with pytest.raises(Unreachable, match="newer Redrive: its schema is 9999") as refusal:

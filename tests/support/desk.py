@@ -46,10 +46,15 @@ class LaterClock(SystemClock):
 
 
 class Desk:
-    """What is done through it in code and what is done by commands meets in the same two files."""
+    """What is done through it in code and what is done by commands meets in the same two files, or in the same
+    database if `store_url` names one.
+    """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, store_url: str | None = None) -> None:
         self.folder = folder
+        self.store_url = store_url or f"sqlite:///{folder}/redrive.db"
+        if store_url is not None:
+            (folder / "redrive.toml").write_text(f'[store]\nurl = "{store_url}"\n')
 
     def redrive(self, *arguments: str, stdin: str = "") -> Ended:
         """The command in this process, as from a script: nobody is there to answer questions."""
@@ -73,7 +78,7 @@ class Desk:
         return subprocess.run(command, cwd=self.folder, env=variables, capture_output=True, text=True, check=False)
 
     def store(self, **options: Any) -> DeadLetterStore:
-        return open_store(f"sqlite:///{self.folder}/redrive.db", **options)
+        return open_store(self.store_url, **options)
 
     def transport(self, clock: Clock | None = None) -> Transport:
         url = f"embedded:///{self.folder}/redrive-broker.db"

@@ -257,18 +257,33 @@ def a_store(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path)
     connection.executescript(
         """
-        CREATE TABLE letters (id, message_id, identity, status, how, generation, group_id);
+        CREATE TABLE letters (
+            id, message_id, identity, status, how, generation, group_id, fingerprint, queue, handler, kind, type,
+            created_at
+        );
         CREATE TABLE revisions (letter_id, number, body);
         CREATE TABLE failures (letter_id);
         CREATE TABLE redrives (letter_id);
         CREATE TABLE claims (letter_id);
         CREATE TABLE audit (letter_id);
-        CREATE TABLE groups (id, total);
-        INSERT INTO letters VALUES ('l1', 'dead', 'embedded:1:1/charge', 'PENDING', NULL, 1, 'g');
+        CREATE TABLE groups (id, merged_into);
+        CREATE TABLE facets (id, group_id, queue, handler, kind, type);
+        CREATE TABLE totals (facet_id, status, letters);
+        CREATE TABLE counters (facet_id, status, hour, letters);
+        CREATE TABLE counter_deltas (group_id, queue, handler, kind, type, status, hour, letters);
+        CREATE TABLE search_queue (letter_id);
+        CREATE TABLE search_parts (letter_id);
+        INSERT INTO letters VALUES
+            ('l1', 'dead', 'embedded:1:1/charge', 'PENDING', NULL, 1, 'g', 'g', 'q', 'h', 'k', 't', 7200000000);
+        INSERT INTO facets VALUES (1, 'g', 'q', 'h', 'k', 't');
+        INSERT INTO totals VALUES (1, 'PENDING', 2);
+        INSERT INTO counters VALUES (1, 'PENDING', 2, 2);
+        INSERT INTO counter_deltas VALUES ('g', 'q', 'h', 'k', 't', 'PENDING', 2, -1);
+        INSERT INTO search_queue VALUES ('l1');
         INSERT INTO revisions VALUES ('l1', 0, CAST('{}' AS BLOB));
         INSERT INTO failures VALUES ('l1');
         INSERT INTO audit VALUES ('l1');
-        INSERT INTO groups VALUES ('g', 1);
+        INSERT INTO groups VALUES ('g', NULL);
         """
     )
     return connection
@@ -309,8 +324,17 @@ def test_the_evidence_is_read_from_history_broker_store_and_handlers_database(tm
 @pytest.mark.parametrize(
     "harm",
     [
-        "UPDATE groups SET total = 2",
+        "UPDATE totals SET letters = 1",
+        "UPDATE counters SET letters = 1",
+        "UPDATE counters SET hour = 3",
+        "DELETE FROM counter_deltas",
+        "UPDATE letters SET status = 'RESOLVED'",
+        "UPDATE letters SET kind = 'another'",
+        "UPDATE groups SET merged_into = 'another'",
         "DELETE FROM groups",
+        "DELETE FROM search_queue",
+        "INSERT INTO failures VALUES ('gone')",
+        "INSERT INTO revisions VALUES ('gone', 0, NULL)",
         "INSERT INTO claims VALUES ('l1')",
         "UPDATE letters SET status = 'REDRIVING'",
         "DELETE FROM failures",

@@ -1,14 +1,15 @@
-"""`redrive db upgrade` and `redrive db check`."""
+"""`redrive db upgrade`, `redrive db check` and `redrive db index`."""
 
 from __future__ import annotations
 
 import typer
 
-from redrive.cli.changing import DryRunOption
-from redrive.cli.invocation import settings_of
+from redrive.actions import Actions
+from redrive.cli.changing import DryRunOption, progress
+from redrive.cli.invocation import at_desk, settings_of
 from redrive.cli.outcome import ExitCode, complain
 
-app = typer.Typer(help="Upgrade the store's tables, or check them.", no_args_is_help=True)
+app = typer.Typer(help="Upgrade the store's tables, check them, or fill the search index.", no_args_is_help=True)
 
 _RESTORE = "stop the workers and restore the file from a backup, or move it away to begin with an empty one"
 
@@ -41,3 +42,14 @@ def check(ctx: typer.Context) -> int:
         typer.echo(f"ok: {settings.store.url} is at {found.current}")
         return ExitCode.OK
     return ExitCode.UNREACHABLE if found.damage else ExitCode.FAILED
+
+
+@app.command("index")
+def index(ctx: typer.Context) -> None:
+    """Make every letter searchable now, not behind the work of the workers. Safe to repeat and to interrupt."""
+
+    async def work(actions: Actions) -> int:
+        with progress("Indexing", await actions.search_backlog()) as advance:
+            return await actions.index(on_progress=advance)
+
+    typer.echo(f"{at_desk(ctx, work):,} letters indexed")

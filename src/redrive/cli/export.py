@@ -16,16 +16,7 @@ import typer
 from redrive.actions import Actions
 from redrive.cli.changing import progress
 from redrive.cli.escaping import defuse
-from redrive.cli.filters import (
-    GroupOption,
-    HandlerOption,
-    NewerOption,
-    OlderOption,
-    QueueOption,
-    StatusOption,
-    TypeOption,
-    moment,
-)
+from redrive.cli.filters import LetterSelection, selecting
 from redrive.cli.invocation import at_desk
 from redrive.cli.letter_record import SUMMARY, record, whole_record
 from redrive.cli.outcome import ExitCode
@@ -33,7 +24,6 @@ from redrive.cli.output import cell, json_text, note
 from redrive.clock import SystemClock
 from redrive.dead_letter import DeadLetter
 from redrive.errors import Refused, UsageError
-from redrive.letter_query import LetterQuery
 from redrive.message import printable
 
 app = typer.Typer()
@@ -47,16 +37,11 @@ class ExportFormat(StrEnum):
 
 
 @app.command("export")
+@selecting
 def export(
     ctx: typer.Context,
     *,
-    queue: QueueOption = None,
-    status: StatusOption = None,
-    type_: TypeOption = None,
-    handler: HandlerOption = None,
-    group: GroupOption = None,
-    older_than: OlderOption = None,
-    newer_than: NewerOption = None,
+    selection: LetterSelection,
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", min=1, help="At most this many.", show_default=False)
     ] = None,
@@ -77,16 +62,7 @@ def export(
     """
     if whole and output is ExportFormat.CSV:
         raise UsageError("--whole does not fit into CSV", remedy="add --output jsonl")
-    now = SystemClock().now()
-    query = LetterQuery(
-        queue=queue,
-        status=status,
-        type=type_,
-        handler=handler,
-        group=group,
-        created_before=moment(older_than, "--older-than", now),
-        created_after=moment(newer_than, "--newer-than", now),
-    )
+    query = selection.query(SystemClock().now())
 
     async def work(actions: Actions) -> int:
         count = 0

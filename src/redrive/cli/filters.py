@@ -1,16 +1,34 @@
-"""The filters of `list` and `export`, each an option that must match."""
+"""Which letters: the options that `list` and `export` share. Every one that is given must match."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from redrive.cli.filter_pointer import pointer
 from redrive.dead_letter import Status
 from redrive.duration import seconds
-from redrive.errors import UsageError
+from redrive.errors import FilterError, UsageError
+from redrive.letter_query import LetterQuery
+from redrive.search import Filter, parse
 
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        "-w",
+        metavar="FILTER",
+        help="Matching this filter, such as 'queue:orders age:>2d -handler:refund'.",
+        show_default=False,
+    ),
+]
 QueueOption = Annotated[str | None, typer.Option("--queue", "-q", help="Of this queue.", show_default=False)]
 StatusOption = Annotated[
     Status | None,
@@ -32,6 +50,67 @@ NewerOption = Annotated[
     str | None,
     typer.Option("--newer-than", metavar="DURATION", help="Recorded since: 30m, 1h.", show_default=False),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LetterSelection:
+    """One field for each option of a command that is `selecting`."""
+
+    where: WhereOption = None
+    queue: QueueOption = None
+    status: StatusOption = None
+    type: TypeOption = None
+    handler: HandlerOption = None
+    group: GroupOption = None
+    older_than: OlderOption = None
+    newer_than: NewerOption = None
+
+    def query(self, now: datetime) -> LetterQuery:
+        """UsageError names the option, or the column of the filter, that cannot be read."""
+        return LetterQuery(
+            where=_filter(self.where, now),
+            queue=self.queue,
+            status=self.status,
+            type=self.type,
+            handler=self.handler,
+            group=self.group,
+            created_before=moment(self.older_than, "--older-than", now),
+            created_after=moment(self.newer_than, "--newer-than", now),
+        )
+
+
+def selecting(command: Callable[..., int]) -> Callable[..., int]:
+    """The command with the options of a LetterSelection in place of its parameter `selection`."""
+    hints = get_type_hints(LetterSelection, include_extras=True)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    options = [
+        inspect.Parameter(each.name, kind, default=each.default, annotation=hints[each.name])
+        for each in fields(LetterSelection)
+    ]
+
+    @functools.wraps(command)
+    def selected(*arguments: Any, **given: Any) -> int:
+        chosen = {each.name: given.pop(each.name) for each in options}
+        return command(*arguments, selection=LetterSelection(**chosen), **given)
+
+    own = inspect.signature(command, eval_str=True)
+    others = [each for each in own.parameters.values() if each.name != "selection"]
+    places = [each for each in others if each.kind is not kind]
+    named = [each for each in others if each.kind is kind]
+    # Typer reads a command's options from its signature.
+    selected.__signature__ = own.replace(parameters=[*places, *options, *named])  # type: ignore[attr-defined]
+    return selected
+
+
+def _filter(text: str | None, now: datetime) -> Filter:
+    if text is None:
+        return Filter()
+    try:
+        return parse(text, now=now)
+    except FilterError as error:
+        if sys.stderr.isatty():
+            sys.stderr.write(pointer(text, error.column))
+        raise
 
 
 def duration(text: str, option: str) -> float:

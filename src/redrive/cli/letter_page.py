@@ -32,16 +32,16 @@ def page(letter: DeadLetter, now: datetime) -> Iterator[tuple[str, str]]:
     yield "bold", f"Letter {letter.id}  {letter.status}{f' ({escape(letter.how)})' if letter.how else ''}"
     for label, value in _facts(letter, now):
         yield "", f"  {label:<{_LABEL_WIDTH}}{cell(value)}"
-    yield from _section(_payload_title(letter), payload_view(letter.message.payload))
+    yield from section(_payload_title(letter), payload_view(letter.message.payload))
     if letter.message.headers:
         lines = (f"{escape(name)}: {cell(plain(value))}" for name, value in letter.message.headers)
-        yield from _section("Headers", "\n".join(lines))
+        yield from section("Headers", "\n".join(lines))
     for generation, failure in zip(letter.generations, letter.failures, strict=True):
-        yield from _section(_attempt_title(generation, failure), escape_block(failure.trace))
+        yield from section(_attempt_title(generation, failure), escape_block(failure.trace))
     if letter.revision:
-        yield from _section("Revisions", "\n".join(map(_revision_line, letter.revisions)))
+        yield from section("Revisions", "\n".join(map(_revision_line, letter.revisions)))
     if letter.history:
-        yield from _section("History", "\n".join(map(_history_line, letter.history)))
+        yield from section("History", "\n".join(map(history_line, letter.history)))
 
 
 def _facts(letter: DeadLetter, now: datetime) -> Iterator[tuple[str, object]]:
@@ -94,14 +94,14 @@ def _revision_line(revision: Revision) -> str:
     )
 
 
-def _history_line(happening: Happening) -> str:
+def history_line(happening: Happening) -> str:
     moved = happening.before and happening.before != happening.after
     change = f"{happening.before} -> {happening.after}" if moved else happening.after
     why = f": {happening.reason}" if happening.reason else ""
     return escape(f"{cell(happening.at)}  {happening.what}  {change}  by {happening.by}{why}")
 
 
-def _section(title: str, text: str) -> Iterator[tuple[str, str]]:
+def section(title: str, text: str) -> Iterator[tuple[str, str]]:
     yield "", ""
     yield "bold", title
     yield "", "\n".join(f"  {line}" for line in text.split("\n"))

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-import msgspec
 import typer
 
 from redrive.actions import Actions
 from redrive.cli.ages import age
-from redrive.cli.filters import (
-    GroupOption,
-    HandlerOption,
-    NewerOption,
-    OlderOption,
-    QueueOption,
-    StatusOption,
-    TypeOption,
-    moment,
-)
+from redrive.cli.filters import LetterSelection, selecting
 from redrive.cli.invocation import at_desk
 from redrive.cli.letter_ids import short_ids
 from redrive.cli.letter_page import print_letter
 from redrive.cli.letter_record import SUMMARY, error_line, summary, whole_record
 from redrive.cli.outcome import ExitCode
 from redrive.cli.output import Column, Format, FormatOption, note, write_json, write_rows
+from redrive.cli.paging import Page, page, tell_page
 from redrive.clock import SystemClock
 from redrive.dead_letter import DeadLetter
 from redrive.errors import UsageError
-from redrive.letter_query import LetterQuery
+from redrive.letter_query import MAX_PAGE, LetterQuery
 
 app = typer.Typer()
 
@@ -46,54 +38,59 @@ _WRITTEN = tuple(Column(key, key) for key in SUMMARY)
 
 
 @app.command("list")
+@selecting
 def list_letters(
     ctx: typer.Context,
     *,
-    queue: QueueOption = None,
-    status: StatusOption = None,
-    type_: TypeOption = None,
-    handler: HandlerOption = None,
-    group: GroupOption = None,
-    older_than: OlderOption = None,
-    newer_than: NewerOption = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="At most this many.")] = 50,
+    selection: LetterSelection,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=MAX_PAGE, help="At most this many.")] = 50,
     after: Annotated[
-        str | None, typer.Option("--after", metavar="ID", help="Go on behind this letter.", show_default=False)
+        str | None,
+        typer.Option("--after", metavar="ID", help="Go on behind this letter: older ones.", show_default=False),
     ] = None,
+    before: Annotated[
+        str | None,
+        typer.Option("--before", metavar="ID", help="Go back from this letter: newer ones.", show_default=False),
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="Only say how many match, exactly.")] = False,
     output: FormatOption = Format.TABLE,
 ) -> int:
     """List dead letters, newest first.
 
     Exit 3 if filters were given and nothing matched them.
     """
+    if after is not None and before is not None:
+        raise UsageError("--after and --before go opposite ways", remedy="choose one of them")
     now = SystemClock().now()
-    query = LetterQuery(
-        queue=queue,
-        status=status,
-        type=type_,
-        handler=handler,
-        group=group,
-        created_before=moment(older_than, "--older-than", now),
-        created_after=moment(newer_than, "--newer-than", now),
-        limit=limit,
-    )
+    query = selection.query(now)
+    if count:
+        number = at_desk(ctx, lambda actions: actions.count(query)).number
+        _write_count(number, output)
+        return _exit_code(query, number)
 
-    async def work(actions: Actions) -> list[DeadLetter]:
-        return await actions.letters(query if after is None else await _behind(actions, query, after))
+    async def work(actions: Actions) -> Page:
+        return await page(actions, query, limit=limit, after=after, before=before, counted=output is Format.TABLE)
 
-    letters = at_desk(ctx, work)
-    _write_list(letters, output, now)
-    if len(letters) == limit:
-        note(f"There may be more: add --after {letters[-1].id}")
-    filtered = query != LetterQuery(limit=limit)
-    return ExitCode.NOTHING if filtered and not letters else ExitCode.OK
+    shown = at_desk(ctx, work)
+    _write_list(shown.letters, output, now)
+    tell_page(shown, limit)
+    return _exit_code(query, len(shown.letters))
 
 
-async def _behind(actions: Actions, query: LetterQuery, after: str) -> LetterQuery:
-    return msgspec.structs.replace(query, after=(await actions.identify([after]))[0])
+def _exit_code(query: LetterQuery, found: int) -> int:
+    return ExitCode.NOTHING if query != LetterQuery() and not found else ExitCode.OK
 
 
-def _write_list(letters: list[DeadLetter], output: Format, now: datetime) -> None:
+def _write_count(number: int, output: Format) -> None:
+    if output is Format.TABLE:
+        typer.echo(str(number))
+    elif output is Format.JSON:
+        write_json({"count": number})
+    else:
+        write_rows([{"count": number}], [Column("count", "COUNT")], output)
+
+
+def _write_list(letters: Sequence[DeadLetter], output: Format, now: datetime) -> None:
     if output is not Format.TABLE:
         write_rows(map(summary, letters), _WRITTEN, output)
     elif letters:

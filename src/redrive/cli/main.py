@@ -30,7 +30,7 @@ class Listed(NamedTuple):
     family: bool = False
 
 
-_RUN, _LOOK, _DECIDE, _SET_UP = "Run", "Look", "Decide", "Set up"
+_RUN, _LOOK, _DECIDE, _KEEP, _SET_UP = "Run", "Look", "Decide", "Keep", "Set up"
 
 COMMANDS: dict[str, Listed] = {
     "demo": Listed("redrive.cli.demo", "See a small shop fail, retry, set apart and put back.", _RUN),
@@ -39,9 +39,11 @@ COMMANDS: dict[str, Listed] = {
     "reprocess": Listed("redrive.cli.reprocess", "Put everything in a dead-letter queue back.", _RUN),
     "list": Listed("redrive.cli.letters", "List dead letters, newest first.", _LOOK),
     "show": Listed("redrive.cli.letters", "Show one letter: payload, headers, every attempt.", _LOOK),
-    "groups": Listed("redrive.cli.groups", "List failures by cause, most pending first.", _LOOK),
-    "stats": Listed("redrive.cli.stats", "Count letters by status, queue, type and handler.", _LOOK),
-    "check": Listed("redrive.cli.stats", "Exit 1 if too many or too old letters wait: for cron.", _LOOK),
+    "groups": Listed(
+        "redrive.cli.groups", "List failures by cause; own, judge, merge, split.", _LOOK, family=True
+    ),
+    "stats": Listed("redrive.cli.stats", "Count letters by status, queue, type, hour.", _LOOK, family=True),
+    "check": Listed("redrive.cli.check", "Exit 1 if too many or too old letters wait: for cron.", _LOOK),
     "export": Listed("redrive.cli.export", "Write letters to a file, bodies included.", _LOOK),
     "retry": Listed("redrive.cli.changes", "Send letters back to their queue.", _DECIDE),
     "resolve": Listed("redrive.cli.changes", "Mark letters as solved, with a reason.", _DECIDE),
@@ -51,11 +53,15 @@ COMMANDS: dict[str, Listed] = {
     "release": Listed("redrive.cli.changes", "End the quarantine of letters.", _DECIDE),
     "purge": Listed("redrive.cli.changes", "Delete resolved or discarded letters for ever.", _DECIDE),
     "edit": Listed("redrive.cli.edit", "Correct a letter's payload; the original is kept.", _DECIDE),
+    "retention": Listed(
+        "redrive.cli.retention", "Archive, check and purge old settled letters.", _KEEP, family=True
+    ),
+    "import": Listed("redrive.cli.importing", "Take in letters: archives, exports, Laravel, JSON lines.", _KEEP),
     "init": Listed("redrive.cli.init", "Write redrive.toml and a first handler.", _SET_UP),
     "config": Listed(
         "redrive.cli.config", "Check the settings, or show where each comes from.", _SET_UP, family=True
     ),
-    "db": Listed("redrive.cli.db", "Upgrade the store's tables, or check them.", _SET_UP, family=True),
+    "db": Listed("redrive.cli.db", "Upgrade the store's tables, check them, or index.", _SET_UP, family=True),
 }
 
 

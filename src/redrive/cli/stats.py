@@ -1,4 +1,4 @@
-"""`redrive stats` (S2's statistics) and `redrive check` (S0's monitor)."""
+"""`redrive stats`: S2's statistics, and S1's five analyses."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import asdict
 
 from redrive.cli.ages import age
 from redrive.cli.filters import duration
-from redrive.cli.invocation import at_desk, settings_of
-from redrive.cli.outcome import ExitCode
+from redrive.cli.invocation import at_desk
+from redrive.cli.letter_record import SUMMARY, error_line, summary
 from redrive.cli.output import Column, Format, FormatOption, write_json, write_rows
 from redrive.clock import SystemClock
+from redrive.dead_letter import Status
 from redrive.duration import short
+from redrive.letter_query import LetterQuery
 from redrive.statistics import Statistics
 
 app = typer.Typer()
@@ -24,9 +27,25 @@ _COLUMNS = (
     Column("count", "COUNT", right=True),
     Column("rate", "FAILURE RATE", right=True),
 )
+_TITLE = Column("title", "CAUSE", shrinks=True)
+_TYPES = (
+    Column("event_type", "TYPE", shrinks=True),
+    Column("total", "TOTAL", right=True),
+    Column("pending", "PENDING", right=True),
+    Column("resolved", "RESOLVED", right=True),
+)
+_PENDING = (
+    Column("id", "ID"),
+    Column("message_id", "MESSAGE"),
+    Column("queue", "QUEUE"),
+    Column("error", "ERROR", shrinks=True),
+    Column("age", "AGE", right=True),
+)
+
+LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="At most this many.")]
 
 
-@app.command("stats")
+@app.callback(invoke_without_command=True)
 def stats(
     ctx: typer.Context,
     older_than: Annotated[
@@ -38,6 +57,8 @@ def stats(
 
     Queues, types and reasons count open letters: PENDING and QUARANTINED.
     """
+    if ctx.invoked_subcommand is not None:
+        return
     limit = duration(older_than, "--older-than")
     statistics = at_desk(ctx, lambda actions: actions.statistics(older_than=limit))
     if output is Format.JSON:
@@ -46,31 +67,61 @@ def stats(
         write_rows(_rows(statistics, limit, as_text=output is Format.TABLE), _COLUMNS, output)
 
 
-@app.command("check")
-def check(
-    ctx: typer.Context,
-    max_pending: Annotated[
-        int | None,
-        typer.Option("--max-pending", metavar="N", min=0, help="More open letters than this are too many."),
-    ] = None,
-    max_age: Annotated[
-        str | None,
-        typer.Option("--max-age", metavar="DURATION", help="An open letter older than this is too old."),
-    ] = None,
-) -> int:
-    """Exit 0 with one line if all is well, 1 with one line that begins with ALERT if not: for cron.
+@app.command("pending")
+def pending(ctx: typer.Context, limit: LimitOption = 50, output: FormatOption = Format.TABLE) -> None:
+    """List what is pending, newest first.
 
-    Open letters are those pending and those in quarantine. Where no store has been made yet it exits with 6: most
-    likely it runs in the wrong folder.
+    All of it, page by page: redrive list --status PENDING
     """
-    from redrive.wiring import require_store  # noqa: PLC0415  not needed for --help
+    query = LetterQuery(status=Status.PENDING, limit=limit)
+    letters = at_desk(ctx, lambda actions: actions.letters(query))
+    now = SystemClock().now()
+    shown = [{**summary(each), "error": error_line(each), "age": age(each.created_at, now)} for each in letters]
+    if output is Format.TABLE:
+        write_rows(shown, _PENDING, output)
+    else:
+        write_rows(map(summary, letters), [Column(key, key) for key in SUMMARY], output)
 
-    oldest = None if max_age is None else duration(max_age, "--max-age")
-    if not (max_pending is None and oldest is None):  # the desk says what is wrong with that
-        require_store(settings_of(ctx))
-    verdict = at_desk(ctx, lambda actions: actions.check(max_pending=max_pending, max_age=oldest))
-    typer.echo(verdict.line)
-    return ExitCode.FAILED if verdict.alert else ExitCode.OK
+
+@app.command("errors")
+def errors(ctx: typer.Context, limit: LimitOption = 10, output: FormatOption = Format.TABLE) -> None:
+    """Count pending letters by cause, the most frequent first."""
+    found = at_desk(ctx, lambda actions: actions.top_errors(limit=limit))
+    write_rows(map(asdict, found), (Column("pending", "PENDING", right=True), _TITLE), output)
+
+
+@app.command("rate")
+def rate(
+    ctx: typer.Context,
+    since: Annotated[
+        str, typer.Option("--since", metavar="DURATION", help="How far back: 7d, 12h; at most three years.")
+    ] = "7d",
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Count letters per hour (UTC) in which they failed, hours without any included."""
+    within = duration(since, "--since")
+    found = at_desk(ctx, lambda actions: actions.error_rate(within))
+    write_rows(map(asdict, found), (Column("hour", "HOUR"), Column("letters", "LETTERS", right=True)), output)
+
+
+@app.command("types")
+def types(ctx: typer.Context, output: FormatOption = Format.TABLE) -> None:
+    """Count letters by the event type of their message: all of them, the pending, the resolved.
+
+    It is the payload's `event_type` or `type`, or a header of that name; else the queue.
+    """
+    found = at_desk(ctx, lambda actions: actions.by_event_type())
+    write_rows(map(asdict, found), _TYPES, output)
+
+
+@app.command("resolution")
+def resolution(ctx: typer.Context, output: FormatOption = Format.TABLE) -> None:
+    """Say how long it took to resolve the letters that are resolved: the mean, in hours."""
+    found = at_desk(ctx, lambda actions: actions.time_to_resolve())
+    hours = found.mean_hours
+    shown = hours if hours is None or output is not Format.TABLE else f"{hours:.2f}"
+    columns = (Column("resolved", "RESOLVED", right=True), Column("mean_hours", "MEAN HOURS", right=True))
+    write_rows([{"resolved": found.resolved, "mean_hours": shown}], columns, output)
 
 
 def _record(statistics: Statistics, limit: float) -> dict[str, Any]:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import UNSET, UnsetType
+
 from redrive.registry import Driver, load_driver
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from redrive.control import RedriveTicket
@@ -23,10 +26,21 @@ if TYPE_CHECKING:
         Recorded,
         Status,
         Transition,
+        Verdict,
+        Version,
     )
-    from redrive.letter_query import LetterQuery
+    from redrive.letter_query import Count, LetterQuery
     from redrive.message import Message
-    from redrive.statistics import HandlerTally, Statistics
+    from redrive.search_terms import Field
+    from redrive.statistics import (
+        EventTypeCount,
+        HandlerTally,
+        HourlyRate,
+        KnownValue,
+        ResolutionTime,
+        Statistics,
+        TopError,
+    )
 
 
 class DeadLetterStore(Protocol):
@@ -34,7 +48,7 @@ class DeadLetterStore(Protocol):
     repeated after an unknown outcome without changing anything twice.
     """
 
-    async def record(self, entry: Entry) -> tuple[str, Recorded]:
+    async def record(self, entry: Entry, *, connection: object | None = None) -> tuple[str, Recorded]:
         """The letter's id and what was done, durable when it returns.
 
         T1: a new letter, PENDING (QUARANTINED if `entry.quarantine`). T2: the identity is known: one more
@@ -44,6 +58,11 @@ class DeadLetterStore(Protocol):
         longer decides. A ticket that was not issued here, or that sits on another message than was sent, or
         whose letter is gone, counts as none. An entry that was counted before is a repeated write, no delivery:
         it is known by its last failure, or by its `at`.
+
+        With `connection` it is done in the caller's transaction instead (PostgreSQL only: an AsyncSession or
+        AsyncConnection of SQLAlchemy, or a connection of asyncpg, on the same database), and durable when the
+        CALLER commits; if the caller rolls back there is no letter. If it raises, the caller's transaction is as
+        it was before.
         """
         ...
 
@@ -77,9 +96,26 @@ class DeadLetterStore(Protocol):
         """
         ...
 
-    async def purge(self, letter_ids: Sequence[str], *, by: Actor) -> Mapping[str, Status | None]:
+    async def purge(self, which: Sequence[str | Version], *, by: Actor) -> Mapping[str, Status | None]:
         """Removes letters that are RESOLVED or DISCARDED for good, body and failures too; the audit rows stay.
-        A group goes with its last letter. Gives the ids that were not removed, as `change` does.
+        One that is named by a Version goes only if it is still that one. A group goes with its last letter.
+        Gives the ids that were not removed, as `change` does.
+        """
+        ...
+
+    async def ended(self, before: datetime, *, after: Version | None = None, limit: int) -> list[Version]:
+        """RESOLVED and DISCARDED letters that became so, or changed last, before that moment: the longest ago
+        first, and behind `after` if it is given.
+        """
+        ...
+
+    async def count_ended(self, before: datetime) -> int: ...
+
+    async def restore_whole(self, whole: Sequence[DeadLetter], *, by: Actor) -> AbstractSet[str]:
+        """Takes in letters that another store held, or this one before they were purged. Gives the ids of those
+        that were not here yet, neither by their id nor by their identity (G3). Id, status, times, failures,
+        revisions and history are kept, and one line of history is added. One that was REDRIVING is PENDING, for
+        nobody sends it any more. Each letter comes in whole or not at all.
         """
         ...
 
@@ -89,17 +125,109 @@ class DeadLetterStore(Protocol):
         """
         ...
 
+    def whole(self, letter_ids: Sequence[str], *, story: bool = True) -> AsyncGenerator[DeadLetter]:
+        """Letters with their bodies in the order of the ids, those that are gone left out; without `story`, as
+        `find` gives them. Memory holds a few megabytes of them at a time, or one letter that is larger.
+        """
+        ...
+
     async def find(self, query: LetterQuery) -> list[DeadLetter]:
         """One page, newest first, without failures, revisions and history, and without bodies unless `query` asks
         for them.
         """
         ...
 
-    async def groups(self, *, queue: str | None = None, limit: int = 50) -> list[FailureGroup]:
-        """Groups with the most pending letters first, then the most recent."""
+    async def count(self, query: LetterQuery, *, at_most: int | None = None) -> Count:
+        """How many letters the query selects, on all its pages. Exact; or, if there are more than `at_most`, that
+        number and not exact, unless the exact one is at hand.
+        """
+        ...
+
+    async def known_values(self, field: Field, beginning: str = "", limit: int = 50) -> list[KnownValue]:
+        """What letters have in that field, as far as it is counted: with this beginning, most letters first."""
+        ...
+
+    async def index(self, *, at_most: int = 100) -> int:
+        """Makes letters searchable that wait for it, the newest first, and how many; 0 when none waits, or when
+        others are at the last ones. `find` and `count` do it themselves for a bounded number of letters, if they
+        are asked for free text, data or headers.
+        """
+        ...
+
+    async def search_backlog(self) -> int:
+        """Letters that free text, data and headers do not find yet, or find as they were before their change."""
+        ...
+
+    async def groups(
+        self,
+        *,
+        queue: str | None = None,
+        owner: str | None = None,
+        verdict: Verdict | None = None,
+        limit: int = 50,
+    ) -> list[FailureGroup]:
+        """Groups that have letters, those with the most pending first, then the most recent."""
+        ...
+
+    async def group(self, group_id: str) -> FailureGroup | None:
+        """One group with its history, by its id or an unambiguous beginning of it, of at least four characters. A
+        group that was merged into another is found as that one; one without letters only if somebody has said
+        something about it, or merged others into it.
+        """
+        ...
+
+    async def annotate(
+        self,
+        group_id: str,
+        *,
+        owner: str | UnsetType | None = UNSET,
+        verdict: Verdict | UnsetType | None = UNSET,
+        note: str | UnsetType | None = UNSET,
+        runbook: str | UnsetType | None = UNSET,
+        by: Actor,
+    ) -> FailureGroup:
+        """What people say about a group: UNSET stays, None is taken away. It is kept whatever becomes of the
+        letters, with a line of history per change. NotFound; UsageError for a text that is too long.
+        """
+        ...
+
+    async def merge(self, into: str, others: Sequence[str], *, by: Actor) -> FailureGroup:
+        """The other groups become part of the first one (or of the one that it is part of), and so does what was
+        merged into them: letters recorded from then on go there, and those they have are moved. What was said
+        about the first stays; where nothing was, it takes over what was said about the others. Refused for a
+        group and itself, and for a group that is part of a third one.
+
+        Not one transaction but many short ones, the numbers exact at each: whoever looks meanwhile finds some
+        letters still in the other groups. Interrupted, the same call again completes it.
+        """
+        ...
+
+    async def split(self, group_id: str, fingerprint: str, *, by: Actor) -> FailureGroup:
+        """The group that was merged under this fingerprint is its own again, as it was annotated before, with all
+        letters of that fingerprint, those recorded since included. Refused if it is not part of the group. In many
+        short transactions, like `merge`.
+        """
         ...
 
     async def statistics(self, *, older_than: datetime | None = None) -> Statistics: ...
+
+    async def top_errors(self, *, limit: int = 10) -> list[TopError]:
+        """The most frequent causes of PENDING letters; causes of one title are one."""
+        ...
+
+    async def error_rate(
+        self, *, since: datetime | None = None, until: datetime | None = None
+    ) -> list[HourlyRate]:
+        """Letters per hour, oldest first, hours without any included. The hours that `since` and `until` lie in
+        are counted whole; the last seven days if none is given. UsageError for a span of more than three years.
+        """
+        ...
+
+    async def by_event_type(self) -> list[EventTypeCount]:
+        """The most frequent first; the first thousand."""
+        ...
+
+    async def time_to_resolve(self) -> ResolutionTime: ...
 
     async def tally(self, tallies: Sequence[HandlerTally]) -> None:
         """Adds to what `statistics` calls failure rates. The one method that is not safe to repeat."""
@@ -112,8 +240,12 @@ class DeadLetterStore(Protocol):
     async def close(self) -> None: ...
 
 
+_POSTGRES = Driver("redrive.stores.postgres", "PostgresStore", "postgres")
+
 DRIVERS: dict[str, Driver] = {
     "sqlite": Driver("redrive.stores.sqlite", "SqliteStore"),
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
 }
 
 

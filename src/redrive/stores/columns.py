@@ -10,6 +10,8 @@ from sqlalchemy import BigInteger, Text
 from sqlalchemy.types import TypeDecorator
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy import Dialect
     from sqlalchemy.types import TypeEngine
 
@@ -33,7 +35,10 @@ class Moment(TypeDecorator[datetime]):
         return None if value is None else microseconds(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002  as above
-        return None if value is None else _EPOCH + timedelta(microseconds=value)
+        return None if value is None else moment(value)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:  # noqa: ARG002  as above
+        return _moment_or_none  # past what calls `process_result_value`: a page has a thousand values
 
 
 class ExactText(TypeDecorator[str]):
@@ -53,6 +58,9 @@ class ExactText(TypeDecorator[str]):
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002  as above
         return None if value is None else unescape(value)
 
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:  # noqa: ARG002  as above
+        return _text_or_none  # as in Moment
+
 
 def microseconds(value: datetime) -> int:
     """A time without a zone counts as UTC; one beyond the calendar's ends in UTC becomes the end."""
@@ -60,8 +68,22 @@ def microseconds(value: datetime) -> int:
     return max(_FIRST, min(_LAST, (aware - _EPOCH) // _MICROSECOND))
 
 
+def moment(value: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=value)
+
+
 def escape(text: str) -> str:
+    if text.isascii() and "\0" not in text:  # nearly all, and known at a glance
+        return text
     return _UNSTORABLE.sub(lambda found: f"{_ESCAPE}{ord(found[0]):04x}", text)
+
+
+def _moment_or_none(value: int | None) -> datetime | None:
+    return None if value is None else _EPOCH + timedelta(microseconds=value)
+
+
+def _text_or_none(text: str | None) -> str | None:
+    return text if text is None or _ESCAPE not in text else unescape(text)
 
 
 def unescape(text: str) -> str:

@@ -6,10 +6,12 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import ColumnElement, and_, case, literal
+from sqlalchemy import ARRAY, ColumnElement, Text, and_, any_, case, literal
+
+from redrive.stores.columns import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sqlalchemy import Table
     from sqlalchemy.dialects.sqlite import Insert
@@ -47,7 +49,14 @@ def begins_with(column: ColumnElement[str], beginning: str) -> ColumnElement[boo
     return and_(column >= beginning, column < beginning + "\U0010ffff")
 
 
-def lots(ids: Iterable[str]) -> Iterator[list[str]]:
+def one_of(column: ColumnElement[str], texts: Sequence[str], dialect: str) -> ColumnElement[bool]:
+    """For columns of exact text. PostgreSQL takes them as one value, which is quicker than one for each."""
+    if dialect != "postgresql":
+        return column.in_(texts)
+    return column == any_(literal([escape(each) for each in texts], ARRAY(Text)))
+
+
+def lots(ids: Iterable[T]) -> Iterator[list[T]]:
     """The ids, each once, in portions of LOT."""
     rest = iter(dict.fromkeys(ids))
     while lot := list(islice(rest, LOT)):

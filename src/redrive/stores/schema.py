@@ -2,14 +2,26 @@
 
 A letter's row holds what lists and decisions need and is small; bodies, headers and stack traces lie apart.
 Deleting a letter's row takes everything of it along, except the audit, which outlives it.
+
+Numbers are kept by triggers on `letters` (migration 0002): whatever changes a letter's row, by whatever
+version of the code, writes what that adds and takes away into `counter_deltas`, in the same transaction. Nobody
+waits for anybody there, for every row is a new one. `sql_counters` folds deltas into `counters` and `totals`, and
+every number is read as folded plus not yet folded, so it is exact at every commit.
+
+Free text, data and headers are searched in what is derived from letters. Triggers (migration 0003) put a
+letter's id into `search_queue` when it is recorded and whenever its text or revision changes, and take
+everything of it away when it is deleted; `sql_search_index` fills `search_parts` behind that. On SQLite the
+full-text table `search_words` follows `search_parts` by triggers.
 """
 
 from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -17,14 +29,19 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    text,
 )
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 
 from redrive.stores.columns import ExactText, Moment
 
 VERSION_TABLE = "redrive_version"
 """Holds the schema's version. A name of our own: other applications have an `alembic_version`."""
 
-HEAD = "0001"
+COMPATIBILITY_TABLE = "redrive_compatibility"
+"""One row: the oldest schema whose code still works on this one, so that versions can run side by side."""
+
+HEAD = "0004"
 """The version these tables are; the newest file in migrations/versions."""
 
 metadata = MetaData(
@@ -37,8 +54,22 @@ metadata = MetaData(
 )
 
 
+SETTLED = text("status IN ('RESOLVED', 'DISCARDED')")
+"""Written out, never bound: only so can a database tell that the index of settled letters serves a query."""
+
+
 def _letter_id() -> Column[str]:
     return Column("letter_id", ExactText, ForeignKey("letters.id", ondelete="CASCADE"), nullable=False)
+
+
+def _of_letter(table: str) -> tuple[Column[str], ForeignKeyConstraint]:
+    """As `_letter_id`, for the tables that every letter has a row in. On PostgreSQL there is no foreign key: it
+    would read and lock the letter once more for each row, a fifth of what recording costs. A trigger takes the
+    rows along when the letter goes, and `db check` looks for letters without them.
+    """
+    name = f"fk_{table}_letter_id_letters"
+    key = ForeignKeyConstraint(["letter_id"], ["letters.id"], name=name, ondelete="CASCADE")
+    return Column("letter_id", ExactText, nullable=False), key.ddl_if(dialect="sqlite")
 
 
 letters = Table(
@@ -72,15 +103,35 @@ letters = Table(
     Column("first_attempt_at", Moment, nullable=False),
     Column("last_attempt_at", Moment, nullable=False),
     Column("changed_at", Moment, nullable=False),
-    Index(None, "status", "id"),
-    Index(None, "queue", "id"),
-    Index(None, "group_id", "id"),
+    Column("fingerprint", ExactText),  # the group it would be in if nothing were merged; NULL: group_id
+    Column("event_type", ExactText),  # with the next two: what the message says about itself, see event.py
+    Column("source_id", ExactText),
+    Column("correlation_id", ExactText),
+    # A page is in this order, whatever it is filtered by.
+    Index(None, "created_at", "id"),
+    Index(None, "status", "created_at", "id"),
+    Index(None, "queue", "created_at", "id"),
+    Index(None, "group_id", "created_at", "id"),
+    Index(None, "short_type", "created_at", "id"),
+    Index(
+        "ix_letters_correlation_id",
+        "correlation_id",
+        postgresql_where=text("correlation_id IS NOT NULL"),
+        sqlite_where=text("correlation_id IS NOT NULL"),
+    ),
+    # What retention takes away: settled letters by the time they were settled.
+    Index(
+        "ix_letters_settled",
+        "changed_at",
+        postgresql_where=SETTLED,
+        sqlite_where=SETTLED,
+    ),
 )
 
 revisions = Table(
     "revisions",
     metadata,
-    _letter_id(),
+    *_of_letter("revisions"),
     Column("number", Integer, nullable=False),  # 0 is the message as it came
     Column("body", LargeBinary),
     Column("headers", LargeBinary, nullable=False),
@@ -94,7 +145,7 @@ revisions = Table(
 failures = Table(
     "failures",
     metadata,
-    _letter_id(),
+    *_of_letter("failures"),
     Column("generation", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("at", Moment, nullable=False),
@@ -119,9 +170,82 @@ groups = Table(
     Column("queue", ExactText, nullable=False),
     Column("handler", ExactText, nullable=False),
     Column("first_seen", Moment, nullable=False),
-    Column("last_seen", Moment, nullable=False),
-    Column("total", BigInteger, nullable=False),  # its letters; `db check` counts them again
-    Column("example", ExactText, nullable=False),
+    Column("last_seen", Moment, nullable=False),  # as far as folded, like first_seen
+    Column("owner", ExactText),
+    Column("verdict", Text),
+    Column("note", ExactText),
+    Column("runbook", ExactText),
+    Column("merged_into", ExactText),  # letters of this fingerprint go there
+    Index("ix_groups_merged_into", "merged_into"),
+)
+
+
+def _facet_columns() -> list[Column[str]]:
+    """What letters are counted by. A group has one facet as a rule, and few at most."""
+    names = ("group_id", "queue", "handler", "kind", "type", "short_type", "event_type")
+    return [Column(name, ExactText, nullable=False) for name in names]
+
+
+counter_deltas = Table(
+    "counter_deltas",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    *_facet_columns(),
+    Column("status", Text, nullable=False),
+    Column("hour", BigInteger, nullable=False),  # of created_at, since 1970
+    Column("letters", BigInteger, nullable=False),  # more, or fewer
+    Column("resolve_ms", BigInteger, nullable=False),  # the time it took to resolve the RESOLVED ones, added up
+    Column("first_seen", Moment),
+    Column("last_seen", Moment),
+)
+
+facets = Table(
+    "facets",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    *_facet_columns(),
+    # Texts may be too long together for an index; their digest is not.
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Index("ix_facets_group_id", "group_id"),
+)
+
+counters = Table(
+    "counters",
+    metadata,
+    Column("facet_id", BigInteger, ForeignKey("facets.id"), nullable=False),
+    Column("status", Text, nullable=False),
+    Column("hour", BigInteger, nullable=False),
+    Column("letters", BigInteger, nullable=False),
+    PrimaryKeyConstraint("facet_id", "status", "hour"),
+    Index(None, "hour"),
+)
+
+days = Table(
+    "days",
+    metadata,
+    Column("facet_id", BigInteger, ForeignKey("facets.id"), nullable=False),
+    Column("status", Text, nullable=False),
+    Column("day", BigInteger, nullable=False),
+    Column("letters", BigInteger, nullable=False),
+    PrimaryKeyConstraint("facet_id", "status", "day"),
+    Index(None, "day"),
+)
+
+rates = Table(
+    "rates",
+    metadata,
+    Column("hour", BigInteger, primary_key=True, autoincrement=False),
+    Column("letters", BigInteger, nullable=False),
+)
+
+totals = Table(
+    "totals",
+    metadata,
+    Column("facet_id", BigInteger, ForeignKey("facets.id"), nullable=False),
+    Column("status", Text, nullable=False),
+    Column("letters", BigInteger, nullable=False),
+    Column("resolve_ms", BigInteger, nullable=False),
+    PrimaryKeyConstraint("facet_id", "status"),
 )
 
 claims = Table(
@@ -176,10 +300,38 @@ handler_attempts = Table(
     PrimaryKeyConstraint("handler", "queue"),
 )
 
+compatibility = Table(COMPATIBILITY_TABLE, metadata, Column("oldest", Text, primary_key=True))
+
 secrets = Table(
     "secrets",
     metadata,
     Column("name", Text, primary_key=True),
     Column("value", LargeBinary, nullable=False),
     Column("made_at", Moment, nullable=False),
+)
+
+search_queue = Table(
+    "search_queue",
+    metadata,
+    # Not the letter's id: a change that is queued while an older one is being indexed must not wait for it.
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("letter_id", ExactText, nullable=False),
+    Index(None, "letter_id"),
+)
+
+search_parts = Table(
+    "search_parts",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    # No reference to `letters`: to check it would lock the letter, and a purge that waits for the indexer would be
+    # waited for by it. The trigger takes away the queue's rows first and the parts then, which is as safe.
+    Column("letter_id", ExactText, nullable=False),
+    Column("created_at", Moment, nullable=False),  # the letter's: what is found is sorted without a look at it
+    Column("loose", Boolean, nullable=False),  # the words do not tell all of the facts, see search_tokens.py
+    Column("words", Text().with_variant(TSVECTOR, "postgresql"), nullable=False),
+    Column("facts", Text().with_variant(JSONB, "postgresql")),  # in a letter's first part
+    Index(None, "letter_id"),
+    Index("ix_search_parts_words", "words", postgresql_using="gin").ddl_if(dialect="postgresql"),
+    # Rows of a hundred bytes, all else apart: of ten thousand that a word finds, many lie on one page.
+    postgresql_with={"toast_tuple_target": 128},
 )

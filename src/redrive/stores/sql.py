@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import secrets
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from redrive.stores import sql_change, sql_groups, sql_read, sql_record, sql_redrive, sql_secrets, sql_statistics
+from redrive.errors import UsageError
+from redrive.stores import (
+    sql_analyses,
+    sql_change,
+    sql_counters,
+    sql_import,
+    sql_read,
+    sql_record,
+    sql_redrive,
+    sql_retention,
+    sql_secrets,
+    sql_statistics,
+    sql_whole,
+)
+from redrive.stores.folding import Folding
+from redrive.stores.sql_grouping import SqlGrouping
+from redrive.stores.sql_searching import SqlSearching
+from redrive.stores.sql_selection import page_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -22,63 +41,88 @@ if TYPE_CHECKING:
         Claim,
         DeadLetter,
         Entry,
-        FailureGroup,
         Recorded,
         Status,
         Transition,
+        Version,
     )
-    from redrive.letter_query import LetterQuery
     from redrive.message import Message
-    from redrive.statistics import HandlerTally, Statistics
+    from redrive.statistics import (
+        EventTypeCount,
+        HandlerTally,
+        HourlyRate,
+        ResolutionTime,
+        Statistics,
+        TopError,
+    )
 
 T = TypeVar("T")
 
 _KEY_BYTES = 32
 
 
-class SqlStore(ABC):
+class SqlStore(SqlSearching, SqlGrouping):
     """What happens is decided in the sql_* modules, by plain functions of a connection and the time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._key: bytes | None = None
+        self._folding = Folding(lambda: self._write(sql_counters.fold), clock)
 
     @abstractmethod
-    async def _write(self, unit: Callable[[Connection], T]) -> T:
-        """Runs the unit in one transaction, durable when it returns. The unit may run more than once."""
+    async def close(self) -> None:
+        """Begins with `await self._folding.close()`."""
 
-    @abstractmethod
-    async def _read(self, unit: Callable[[Connection], T]) -> T:
-        """Runs the unit in one transaction that sees one moment."""
+    async def _change(self, unit: Callable[[Connection], T], letters: int = 1) -> T:
+        """As `_write`, for what changes so many letters."""
+        done = await self._write(unit)
+        self._folding.note(letters)
+        return done
 
-    @abstractmethod
-    async def close(self) -> None: ...
+    async def _inside(self, connection: object, unit: Callable[[Connection], T]) -> T:  # noqa: ARG002  a driver's
+        """Runs the unit in the transaction of a connection that is the caller's, if the database can."""
+        raise UsageError(
+            "this store cannot record in a transaction of yours",
+            remedy="record without `connection`, or keep letters in the PostgreSQL database that you write to",
+        )
 
-    async def record(self, entry: Entry) -> tuple[str, Recorded]:
+    def _now(self, connection: Connection) -> datetime:  # noqa: ARG002  a server is asked by it
+        """The clock that leases are measured by: one for all who share the store."""
+        return self._clock.now()
+
+    async def record(self, entry: Entry, *, connection: object | None = None) -> tuple[str, Recorded]:
         now = self._clock.now()
-        return await self._write(lambda connection: sql_record.record(connection, entry, now))
+
+        def unit(ours: Connection) -> tuple[str, Recorded]:
+            return sql_record.record(ours, entry, now)
+
+        return await (self._change(unit) if connection is None else self._inside(connection, unit))
 
     async def claim(self, letter_ids: Sequence[str], *, owner: str, lease: float) -> list[Claim]:
-        now = self._clock.now()
-        until = now + timedelta(seconds=lease)
-        return await self._write(
-            lambda connection: sql_redrive.claim(connection, letter_ids, owner=owner, lease_until=until, now=now)
-        )
+        def unit(connection: Connection) -> list[Claim]:
+            now = self._now(connection)
+            until = now + timedelta(seconds=lease)
+            return sql_redrive.claim(connection, letter_ids, owner=owner, lease_until=until, now=now)
+
+        return await self._change(unit, len(letter_ids))
 
     async def settle(self, claim: Claim, outcome: Transition, *, by: Actor) -> bool:
         now = self._clock.now()
-        return await self._write(lambda connection: sql_redrive.settle(connection, claim, outcome, by=by, now=now))
+        return await self._change(
+            lambda connection: sql_redrive.settle(connection, claim, outcome, by=by, now=now)
+        )
 
     async def confirm(self, ticket: RedriveTicket, *, by: Actor) -> bool:
         now = self._clock.now()
-        return await self._write(lambda connection: sql_redrive.confirm(connection, ticket, by=by, now=now))
+        return await self._change(lambda connection: sql_redrive.confirm(connection, ticket, by=by, now=now))
 
     async def change(
         self, letter_ids: Sequence[str], transition: Transition, *, by: Actor, how: str = "by hand"
     ) -> Mapping[str, Status | None]:
         now = self._clock.now()
-        return await self._write(
-            lambda connection: sql_change.change(connection, letter_ids, transition, by=by, how=how, now=now)
+        return await self._change(
+            lambda connection: sql_change.change(connection, letter_ids, transition, by=by, how=how, now=now),
+            len(letter_ids),
         )
 
     async def revise(self, letter_id: str, message: Message, *, base: int, by: Actor) -> int:
@@ -87,22 +131,51 @@ class SqlStore(ABC):
             lambda connection: sql_change.revise(connection, letter_id, message, base=base, by=by, now=now)
         )
 
-    async def purge(self, letter_ids: Sequence[str], *, by: Actor) -> Mapping[str, Status | None]:
+    async def purge(self, which: Sequence[str | Version], *, by: Actor) -> Mapping[str, Status | None]:
         now = self._clock.now()
-        return await self._write(lambda connection: sql_change.purge(connection, letter_ids, by=by, now=now))
+        return await self._change(
+            lambda connection: sql_change.purge(connection, which, by=by, now=now), len(which)
+        )
+
+    async def ended(self, before: datetime, *, after: Version | None = None, limit: int) -> list[Version]:
+        return await self._read(lambda connection: sql_retention.ended(connection, before, after, limit))
+
+    async def count_ended(self, before: datetime) -> int:
+        return await self._read(lambda connection: sql_retention.count_ended(connection, before))
+
+    async def restore_whole(self, whole: Sequence[DeadLetter], *, by: Actor) -> AbstractSet[str]:
+        now = self._clock.now()
+        return await self._write(lambda connection: sql_import.restore(connection, whole, by=by, now=now))
 
     async def get(self, letter_id: str) -> DeadLetter | None:
         return await self._read(lambda connection: sql_read.get(connection, letter_id))
 
-    async def find(self, query: LetterQuery) -> list[DeadLetter]:
-        return await self._read(lambda connection: sql_read.find(connection, query))
-
-    async def groups(self, *, queue: str | None = None, limit: int = 50) -> list[FailureGroup]:
-        size = sql_read.page_size(limit)
-        return await self._read(lambda connection: sql_groups.list_groups(connection, queue, size))
+    async def whole(self, letter_ids: Sequence[str], *, story: bool = True) -> AsyncGenerator[DeadLetter]:
+        portions = await self._read(lambda connection: sql_whole.portions(connection, letter_ids, story=story))
+        for portion in portions:
+            read = partial(sql_whole.read, letter_ids=portion, story=story)
+            for letter in await self._read(read):
+                yield letter
 
     async def statistics(self, *, older_than: datetime | None = None) -> Statistics:
         return await self._read(lambda connection: sql_statistics.statistics(connection, older_than))
+
+    async def top_errors(self, *, limit: int = 10) -> list[TopError]:
+        size = page_size(limit)
+        return await self._read(lambda connection: sql_analyses.top_errors(connection, size))
+
+    async def error_rate(
+        self, *, since: datetime | None = None, until: datetime | None = None
+    ) -> list[HourlyRate]:
+        last = until or self._clock.now()
+        first = since or last - sql_analyses.USUAL_SPAN
+        return await self._read(lambda connection: sql_analyses.error_rate(connection, first, last))
+
+    async def by_event_type(self) -> list[EventTypeCount]:
+        return await self._read(sql_analyses.by_event_type)
+
+    async def time_to_resolve(self) -> ResolutionTime:
+        return await self._read(sql_analyses.time_to_resolve)
 
     async def tally(self, tallies: Sequence[HandlerTally]) -> None:
         if tallies:

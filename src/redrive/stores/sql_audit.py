@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sqlalchemy import select
+from typing import TYPE_CHECKING, Any
 
 from redrive.dead_letter import Happening, Transition
 from redrive.message import cut
 from redrive.stores.schema import audit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import datetime
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
     from redrive.dead_letter import Actor
     from redrive.stores.expressions import Values
 
 RECORDED = "recorded"
 TAKEN_OVER = "claim taken over"
+IMPORTED = "imported"
 
 HAPPENED: dict[Transition, str] = {
     Transition.CAME_BACK: "came back",
@@ -58,13 +56,15 @@ def line(what: str, letter_id: str, *, at: datetime, by: Actor, before: str = ""
     }
 
 
+def of_group(group_id: str) -> str:
+    """What stands for the letter in a line about a group. No letter's id looks like it."""
+    return f"group:{group_id}"
+
+
 def write(connection: Connection, *lines: Values) -> None:
     if lines:
         connection.execute(_write, list(lines))
 
 
-def history_of(connection: Connection, letter_id: str) -> Iterable[Happening]:
-    """Oldest first."""
-    wanted = (audit.c.at, audit.c.by, audit.c.what, audit.c.before, audit.c.after, audit.c.reason)
-    rows = connection.execute(select(*wanted).where(audit.c.letter_id == letter_id).order_by(audit.c.id))
-    return [Happening(**row) for row in rows.mappings()]
+def happening(row: Row[Any]) -> Happening:
+    return Happening(at=row.at, by=row.by, what=row.what, before=row.before, after=row.after, reason=row.reason)

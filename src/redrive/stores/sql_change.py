@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
 
-from redrive.dead_letter import BY_HAND, TRANSITIONS, Actor, Status, Transition
+from redrive.dead_letter import BY_HAND, TRANSITIONS, Actor, Status, Transition, Version
 from redrive.errors import NotFound, Refused, TransitionRefused, UsageError
 from redrive.message import cut
 from redrive.stores import sql_audit, sql_groups
 from redrive.stores.expressions import lots
 from redrive.stores.schema import letters, revisions
 from redrive.stores.sql_guard import HOW_BUDGET, moving, target
+from redrive.stores.sql_retention import VERSION, version_of
 from redrive.stores.sql_rows import content
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -61,14 +61,16 @@ def _values(transition: Transition, how: str) -> Values:
     return {"how": None, "refusals": 0}  # a person has looked: it may be redriven like a new one
 
 
-def purge(connection: Connection, letter_ids: Sequence[str], *, by: Actor, now: datetime) -> Unchanged:
+def purge(connection: Connection, which: Sequence[str | Version], *, by: Actor, now: datetime) -> Unchanged:
     rule = TRANSITIONS[Transition.PURGE]
+    seen = {each.id: each for each in which if isinstance(each, Version)}
     unchanged: Unchanged = {}
-    for lot in lots(letter_ids):
-        before = _statuses(connection, lot)
-        statement = delete(letters).where(letters.c.id.in_(lot), letters.c.status.in_(rule.sources))
+    for lot in lots(each.id if isinstance(each, Version) else each for each in which):
+        before = _statuses(connection, lot)  # they are locked now: what is compared is what is deleted
+        same = _unchanged(connection, lot, seen)
+        statement = delete(letters).where(letters.c.id.in_(same), letters.c.status.in_(rule.sources))
         rows = connection.execute(statement.returning(letters.c.id, letters.c.group_id)).all()
-        sql_groups.leave(connection, Counter(row.group_id for row in rows))
+        sql_groups.leave(connection, {row.group_id for row in rows})
         gone = {row.id for row in rows}
         sql_audit.write(connection, *_lines(Transition.PURGE, gone, before, by=by, now=now))
         unchanged |= {each: before.get(each) for each in lot if each not in gone}
@@ -116,6 +118,16 @@ def _why_not(letter_id: str, status: Status, revision: int) -> Refused:
 
 def _signed(by: Actor) -> Values:
     return {"by": cut(by.name, sql_audit.NAME_BUDGET), "reason": cut(by.reason, sql_audit.REASON_BUDGET)}
+
+
+def _unchanged(connection: Connection, letter_ids: list[str], seen: Mapping[str, Version]) -> list[str]:
+    """Those that are as they were seen, and those of which nobody says how they were seen."""
+    guarded = [each for each in letter_ids if each in seen]
+    if not guarded:
+        return letter_ids
+    rows = connection.execute(select(*VERSION).where(letters.c.id.in_(guarded)))
+    now = {row.id: version_of(row) for row in rows}
+    return [each for each in letter_ids if each not in seen or now.get(each) == seen[each]]
 
 
 def _statuses(connection: Connection, letter_ids: list[str]) -> dict[str, Status]:

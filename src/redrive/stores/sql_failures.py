@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from redrive.message import cut
 from redrive.stores.schema import failures
 from redrive.stores.sql_rows import failure_columns
-from redrive.stores.told import retell, tell
+from redrive.stores.told import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +35,13 @@ def attempt_number(failure: Failure) -> int:
 
 def add(connection: Connection, letter_id: str, generation: int, told: Sequence[Failure]) -> None:
     """All of them, for a generation that has none yet."""
+    connection.execute(_write, rows(letter_id, generation, told))
+
+
+def rows(letter_id: str, generation: int, told: Sequence[Failure]) -> list[Values]:
     # The first of two with one number stays, as it does when they come in two deliveries.
     once = {attempt_number(each): each for each in reversed(told[-MAX_PER_ENTRY:])}
-    rows = [_row(letter_id, generation, number, each) for number, each in sorted(once.items())]
-    connection.execute(_write, rows)
+    return [_row(letter_id, generation, number, each) for number, each in sorted(once.items())]
 
 
 def is_told(connection: Connection, letter_id: str, generation: int, failure: Failure) -> bool:
@@ -67,16 +70,6 @@ def attempts_of(letter_id: str) -> ScalarSelect[int]:
         .subquery()
     )
     return select(func.sum(highest.c.attempts)).scalar_subquery()
-
-
-def all_of(connection: Connection, letter_id: str) -> list[tuple[int, Failure]]:
-    """Each with its generation, oldest first."""
-    query = (
-        select(failures.c.generation, failures.c.told)
-        .where(failures.c.letter_id == letter_id)
-        .order_by(failures.c.generation, failures.c.attempt)
-    )
-    return [(row.generation, retell(row.told)) for row in connection.execute(query)]
 
 
 def _row(letter_id: str, generation: int, number: int, failure: Failure) -> Values:

@@ -1,95 +1,89 @@
-"""Groups and their counters: `total` is the number of a group's letters, exact at every commit.
+"""Groups: made with their first letter, merged, split, and gone with their last letter unless somebody owns them.
 
-A group begins with its first letter and disappears with its last one: what is purged leaves nothing to show.
+A group's row is locked only in ways that letters being recorded do not wait for: they share it (KEY SHARE), which
+keeps it from being deleted or merged under them and nothing else. Its numbers lie elsewhere: sql_counters.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, exists, or_, select
 
-from redrive.dead_letter import FailureGroup, Status
 from redrive.message import cut
-from redrive.stores.expressions import earlier, insert_into, later
+from redrive.stores.expressions import insert_into
 from redrive.stores.schema import groups, letters
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
+    from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import Connection
     from sqlalchemy.dialects.sqlite import Insert
 
     from redrive.dead_letter import Entry
+    from redrive.stores.expressions import Values
 
 _TITLE_BUDGET = 512
 
 
-def join(connection: Connection, letter_id: str, entry: Entry, queue: str) -> None:
-    """One more letter, in a group that is made if need be."""
-    connection.execute(
-        _join(connection.dialect.name),
+def join(connection: Connection, entries: Sequence[Entry]) -> dict[str, str]:
+    """The group of each fingerprint: its own, made if need be, or the one it was merged into. None of them goes
+    away before the transaction ends.
+    """
+    wanted = {entry.fingerprint.id: entry for entry in entries}
+    found = hold(connection, sorted(wanted))
+    while missing := sorted(wanted.keys() - found.keys()):
+        _make(connection, [wanted[each] for each in missing])
+        found |= hold(connection, missing)  # one that was deleted in between is made once more
+    merged = sorted({into for into in found.values() if into is not None} - found.keys())
+    hold(connection, merged)
+    return {fingerprint: into or fingerprint for fingerprint, into in found.items()}
+
+
+def _make(connection: Connection, entries: Iterable[Entry]) -> None:
+    rows: list[Values] = [
         {
             "id": entry.fingerprint.id,
             "title": cut(entry.fingerprint.title, _TITLE_BUDGET),
-            "queue": queue,
+            "queue": entry.queue,
             "handler": entry.handler,
             "first_seen": entry.at,
             "last_seen": entry.at,
-            "total": 1,
-            "example": letter_id,
-        },
-    )
+        }
+        for entry in entries
+    ]
+    # One after the other in the order of their ids: two writers that make the same groups cannot deadlock.
+    connection.execute(_new_group(connection.dialect.name), rows)
 
 
 @cache
-def _join(dialect: str) -> Insert:
-    new = insert_into(groups, dialect)
-    return new.on_conflict_do_update(
-        index_elements=[groups.c.id],
-        set_={
-            "first_seen": earlier(groups.c.first_seen, new.excluded.first_seen),
-            "last_seen": later(groups.c.last_seen, new.excluded.last_seen),
-            "total": groups.c.total + 1,
-            "example": later(groups.c.example, new.excluded.example),  # ids sort by time
-        },
+def _new_group(dialect: str) -> Insert:
+    return insert_into(groups, dialect).on_conflict_do_nothing(index_elements=[groups.c.id])
+
+
+def hold(connection: Connection, group_ids: list[str]) -> dict[str, str | None]:
+    """Those that exist, with the group they were merged into."""
+    if not group_ids:
+        return {}
+    query = select(groups.c.id, groups.c.merged_into).where(groups.c.id.in_(group_ids)).order_by(groups.c.id)
+    rows: Any = connection.execute(query.with_for_update(read=True, key_share=True))
+    return {row.id: row.merged_into for row in rows}
+
+
+def leave(connection: Connection, gone: Iterable[str]) -> None:
+    """Letters of these groups are no longer in them: a group without any goes, unless a person has said
+    something about it, or letters of other groups would come to it.
+    """
+    other = groups.alias()
+    said = or_(*(groups.c[name].is_not(None) for name in ("owner", "verdict", "note", "runbook", "merged_into")))
+    empty = (
+        groups.c.id.in_(sorted(set(gone))),
+        ~exists().where(letters.c.group_id == groups.c.id),
+        ~exists().where(other.c.merged_into == groups.c.id),
+        ~said,
     )
-
-
-def leave(connection: Connection, gone: Mapping[str, int]) -> None:
-    """So many letters of each group are no longer in it; called when their rows already say so."""
-    for group_id, number in gone.items():
-        newest = select(func.max(letters.c.id)).where(letters.c.group_id == group_id).scalar_subquery()
-        connection.execute(
-            update(groups)
-            .where(groups.c.id == group_id)
-            .values(total=groups.c.total - number, example=func.coalesce(newest, groups.c.example))
-        )
-    connection.execute(delete(groups).where(groups.c.id.in_(list(gone)), groups.c.total <= 0))
-
-
-def seen_again(connection: Connection, group_id: str, at: datetime) -> None:
-    connection.execute(
-        update(groups).where(groups.c.id == group_id).values(last_seen=later(groups.c.last_seen, at))
-    )
-
-
-def list_groups(connection: Connection, queue: str | None, limit: int) -> list[FailureGroup]:
-    pending = (
-        select(letters.c.group_id, func.count().label("pending"))
-        .where(letters.c.status == Status.PENDING)
-        .group_by(letters.c.group_id)
-        .subquery()
-    )
-    number = func.coalesce(pending.c.pending, 0)
-    query: Select[tuple[object, ...]] = (
-        select(groups, number.label("pending"))
-        .join(pending, pending.c.group_id == groups.c.id, isouter=True)
-        .order_by(number.desc(), groups.c.last_seen.desc(), groups.c.id)
-        .limit(limit)
-    )
-    if queue is not None:
-        query = query.where(groups.c.queue == queue)
-    return [FailureGroup(**row) for row in connection.execute(query).mappings()]
+    locked = select(groups.c.id).where(*empty).order_by(groups.c.id).with_for_update(of=groups)
+    # Whoever was just recording into one of them has committed by now, and is seen by the second look.
+    if connection.scalars(locked).all():
+        connection.execute(delete(groups).where(*empty))

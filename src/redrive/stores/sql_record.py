@@ -12,15 +12,16 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, delete, select, update
+from sqlalchemy import and_, bindparam, delete, select, update
 
 from redrive.clock import new_id
 from redrive.dead_letter import MAX_GENERATIONS, Actor, Recorded, Status, Transition
+from redrive.event import describe
 from redrive.message import cut
 from redrive.stores import sql_audit, sql_failures, sql_groups
 from redrive.stores.expressions import earlier, insert_into, later
 from redrive.stores.schema import claims, letters, redrives, revisions
-from redrive.stores.sql_guard import HOW_BUDGET, moving, quarantine, target
+from redrive.stores.sql_guard import HOW_BUDGET, hold, moving, quarantine, target
 from redrive.stores.sql_rows import content, failure_columns, identity_key, short_type
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ def record(connection: Connection, entry: Entry, now: datetime) -> tuple[str, Re
     letter_id = new_id()
     if _insert(connection, letter_id, entry, now):
         return letter_id, Recorded.NEW
+    return again(connection, entry, now)
+
+
+def again(connection: Connection, entry: Entry, now: datetime) -> tuple[str, Recorded]:
+    """T2, for an identity that is on record."""
     known = connection.execute(
         select(letters).where(letters.c.identity == identity_key(entry.identity)).with_for_update()
     ).one()
@@ -55,19 +61,35 @@ def record(connection: Connection, entry: Entry, now: datetime) -> tuple[str, Re
 
 def _insert(connection: Connection, letter_id: str, entry: Entry, now: datetime) -> bool:
     """T1; False if the identity is on record."""
-    status = Status.PENDING if entry.quarantine is None else target(Transition.QUARANTINE)
-    row = _letter_row(letter_id, entry) | {"status": str(status), "changed_at": max(now, entry.at)}
+    if connection.scalar(_known, {"identity": identity_key(entry.identity)}) is not None:
+        return False
+    group_id = sql_groups.join(connection, [entry])[entry.fingerprint.id]
+    row = letter_row(letter_id, entry, group_id, now)
     if connection.execute(_new_letter(connection.dialect.name), row).scalar() is None:
         return False
-    original = {"letter_id": letter_id, "number": 0, "by": _CONSUMER.name, "reason": "", "at": entry.at}
-    connection.execute(_new_revision, original | content(entry.message))
+    connection.execute(_new_revision, original(letter_id, entry))
     sql_failures.add(connection, letter_id, 1, entry.failures)
-    sql_groups.join(connection, letter_id, entry, entry.queue)
-    by = Actor(_CONSUMER.name, entry.quarantine or "")
-    sql_audit.write(
-        connection, sql_audit.line(sql_audit.RECORDED, letter_id, at=entry.at, by=by, after=str(status))
-    )
+    sql_audit.write(connection, recorded(letter_id, entry))
     return True
+
+
+_known = select(letters.c.id).where(letters.c.identity == bindparam("identity", type_=letters.c.identity.type))
+
+
+def original(letter_id: str, entry: Entry) -> Values:
+    """The first revision."""
+    by = {"by": _CONSUMER.name, "reason": ""}
+    return {"letter_id": letter_id, "number": 0, "at": entry.at, **by, **content(entry.message)}
+
+
+def recorded(letter_id: str, entry: Entry) -> Values:
+    """The first line of the history."""
+    by = Actor(_CONSUMER.name, entry.quarantine or "")
+    return sql_audit.line(sql_audit.RECORDED, letter_id, at=entry.at, by=by, after=str(_first_status(entry)))
+
+
+def _first_status(entry: Entry) -> Status:
+    return Status.PENDING if entry.quarantine is None else target(Transition.QUARANTINE)
 
 
 @cache
@@ -79,10 +101,12 @@ def _new_letter(dialect: str) -> Insert:
 _new_revision = revisions.insert()
 
 
-def _letter_row(letter_id: str, entry: Entry) -> Values:
-    key = identity_key(entry.identity)
+def letter_row(letter_id: str, entry: Entry, group_id: str, now: datetime) -> Values:
+    key, event = identity_key(entry.identity), describe(entry.message, entry.queue)
     return {
         "id": letter_id,
+        "status": str(_first_status(entry)),
+        "changed_at": max(now, entry.at),
         "identity": key,
         "long_identity": None if key == entry.identity else entry.identity,
         "message_id": entry.message.id,
@@ -102,16 +126,20 @@ def _letter_row(letter_id: str, entry: Entry) -> Values:
         "created_at": entry.at,
         "first_attempt_at": entry.first_attempt_at,
         "last_attempt_at": entry.failures[-1].at,
-        **_latest(entry),
+        "event_type": event.event_type,
+        "source_id": event.source_id,
+        "correlation_id": event.correlation_id,
+        **_latest(entry, group_id),
     }
 
 
-def _latest(entry: Entry) -> Values:
+def _latest(entry: Entry, group_id: str) -> Values:
     """What the last failure says about the letter."""
     last = entry.failures[-1]
     return {
         "handler": entry.handler,
-        "group_id": entry.fingerprint.id,
+        "group_id": group_id,
+        "fingerprint": entry.fingerprint.id,
         "short_type": short_type(last),
         **failure_columns(last),
     }
@@ -123,12 +151,12 @@ def _issued(connection: Connection, entry: Entry) -> Row[Any] | None:
         return None
     sent = and_(revisions.c.letter_id == redrives.c.letter_id, revisions.c.number == redrives.c.revision)
     returned_as, issued_id = redrives.c.returned_as, redrives.c.redrive_id.label("issued_id")
+    hold(connection, [entry.ticket.letter_id])
     found = connection.execute(
         select(letters, returned_as, issued_id, revisions.c.body)
         .join(redrives, redrives.c.letter_id == letters.c.id)
         .join(revisions, sent)
         .where(redrives.c.redrive_id == entry.ticket.redrive_id, letters.c.id == entry.ticket.letter_id)
-        .with_for_update(of=letters)
     ).one_or_none()
     return found if found is not None and found.body == entry.message.body else None
 
@@ -146,7 +174,8 @@ def _returned(connection: Connection, entry: Entry, known: Row[Any], now: dateti
     )
     sql_failures.add(connection, known.id, generation, entry.failures)
     counted = _one_more_delivery(entry, known) | {"generation": generation}
-    if _come_back(connection, entry, counted | _latest(entry), known, now):
+    group_id = sql_groups.join(connection, [entry])[entry.fingerprint.id]
+    if _come_back(connection, entry, counted | _latest(entry, group_id), known, now):
         return Recorded.CAME_BACK
     # A redrive that no longer decides (the letter was restored, discarded or redriven anew meanwhile): its
     # failures are one more life of the letter, its status is for the later decision to say.
@@ -165,17 +194,9 @@ def _come_back(connection: Connection, entry: Entry, values: Values, known: Row[
     if connection.execute(moving(Transition.CAME_BACK, now, *current).values(values)).rowcount != 1:
         return False
     connection.execute(delete(claims).where(claims.c.letter_id == known.id))
-    _regroup(connection, entry, known)
+    sql_groups.leave(connection, [known.group_id])
     _tell(connection, known, now, after=str(after), reason=cause or "")
     return True
-
-
-def _regroup(connection: Connection, entry: Entry, known: Row[Any]) -> None:
-    if entry.fingerprint.id == known.group_id:
-        sql_groups.seen_again(connection, known.group_id, entry.at)
-        return
-    sql_groups.join(connection, known.id, entry, known.queue)
-    sql_groups.leave(connection, {known.group_id: 1})
 
 
 def _fold(connection: Connection, entry: Entry, known: Row[Any], *, generation: int) -> None:

@@ -12,14 +12,14 @@ from redrive.errors import UsageError
 from redrive.stores import sql_audit
 from redrive.stores.expressions import lots
 from redrive.stores.schema import claims, letters, redrives
-from redrive.stores.sql_guard import moving, quarantine, target
+from redrive.stores.sql_guard import hold, moving, quarantine, target
 from redrive.stores.sql_rows import message_of, select_letters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Row, Select
+    from sqlalchemy import Connection, Row
 
     from redrive.control import RedriveTicket
 
@@ -32,21 +32,13 @@ def claim(
 ) -> list[Claim]:
     claimed: dict[str, Claim] = {}
     for lot in lots(letter_ids):
-        for letter in connection.execute(_claimable(lot)).all():
+        hold(connection, lot)
+        for letter in connection.execute(select_letters().where(letters.c.id.in_(lot))).all():
             allowed = letter.status in TRANSITIONS[Transition.CLAIM].sources
             redrive_id = (_take if allowed else _take_over)(connection, letter, owner, lease_until, now)
             if redrive_id is not None:
                 claimed[letter.id] = _claim_of(letter, redrive_id)
     return [claimed[letter_id] for letter_id in dict.fromkeys(letter_ids) if letter_id in claimed]
-
-
-def _claimable(letter_ids: list[str]) -> Select[Any]:
-    return (
-        select_letters()
-        .where(letters.c.id.in_(letter_ids))
-        .order_by(letters.c.id)  # every claimer locks in the same order
-        .with_for_update(of=letters)
-    )
 
 
 def _take(

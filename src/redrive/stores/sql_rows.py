@@ -77,12 +77,13 @@ def revision_of(letter: Row[Any], row: Row[Any]) -> Revision:
     return Revision(number=row.number, at=row.at, by=row.by, reason=row.reason, message=message_of(letter, row))
 
 
-def letter_of(row: Row[Any], **told: Any) -> DeadLetter:
+def letter_of(row: Row[Any], message: Message | None = None, **told: Any) -> DeadLetter:
+    """`message` is the current one, if the row does not hold its body."""
     return DeadLetter(
         id=row.id,
         status=Status(row.status),
         how=row.how,
-        message=message_of(row),
+        message=message or message_of(row),
         queue=row.queue,
         handler=row.handler,
         kind=row.kind,

@@ -10,6 +10,7 @@ from redrive.dead_letter import OPEN, Status
 from redrive.statistics import FailureRate, HandlerTally, Statistics
 from redrive.stores.expressions import insert_into
 from redrive.stores.schema import groups, handler_attempts, letters
+from redrive.stores.sql_counters import count, totals_now
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,26 +18,29 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection
 
+    from redrive.stores.sql_counters import Matching
+
 MOST_NAMES = 1000
 """Queues, types and handlers in one answer: the most frequent. Names come from messages, and may be endless."""
 MOST_REASONS = 50
 
-_open = letters.c.status.in_([str(status) for status in OPEN])
+
+def _open(columns: Any) -> list[ColumnElement[bool]]:
+    return [columns["status"].in_([str(status) for status in OPEN])]
 
 
 def statistics(connection: Connection, older_than: datetime | None) -> Statistics:
-    counted = dict(_counted(connection, letters.c.status))
+    counted = dict(_counted(connection, "status"))
     by_status = {str(status): counted.get(str(status), 0) for status in Status}
-    oldest = connection.scalar(select(func.min(letters.c.created_at)).where(_open))
     return Statistics(
         total=sum(by_status.values()),
         by_status=by_status,
-        by_queue=dict(_counted(connection, letters.c.queue, _open)),
-        by_type=dict(_counted(connection, letters.c.type, _open)),
+        by_queue=dict(_counted(connection, "queue", _open)),
+        by_type=dict(_counted(connection, "type", _open)),
         reasons=_reasons(connection),
         failure_rates=_failure_rates(connection),
-        oldest=oldest,
-        older=0 if older_than is None else _older(connection, older_than),
+        oldest=_oldest(connection),
+        older=0 if older_than is None else count(connection, _open, None, older_than),
     )
 
 
@@ -54,25 +58,34 @@ def tally(connection: Connection, tallies: Sequence[HandlerTally]) -> None:
         connection.execute(add, row)
 
 
-def _counted(
-    connection: Connection, column: ColumnElement[Any], *conditions: ColumnElement[bool]
-) -> list[tuple[str, int]]:
-    number = func.count()
-    query = select(column, number).where(*conditions).group_by(column).order_by(number.desc(), column)
-    return [(name, count) for name, count in connection.execute(query.limit(MOST_NAMES))]
+def _counted(connection: Connection, by: str, matching: Matching | None = None) -> list[tuple[str, int]]:
+    now = totals_now()
+    number, column = func.sum(now.c.letters), now.c[by]
+    query = select(column, number).where(*(matching(now.c) if matching else ())).group_by(column)
+    query = query.having(number > 0).order_by(number.desc(), column)
+    return [(name, int(count)) for name, count in connection.execute(query.limit(MOST_NAMES))]
+
+
+def _oldest(connection: Connection) -> datetime | None:
+    """Status by status, for each has its own place in the index."""
+    oldest = func.min(letters.c.created_at)
+    found = [connection.scalar(select(oldest).where(letters.c.status == str(status))) for status in OPEN]
+    return min((each for each in found if each is not None), default=None)
 
 
 def _reasons(connection: Connection) -> list[tuple[str, int]]:
-    number = func.count()
+    now = totals_now()
+    number = func.sum(now.c.letters)
     query = (
         select(groups.c.title, number)
-        .join(letters, letters.c.group_id == groups.c.id)
-        .where(_open)
+        .join(now, now.c.group_id == groups.c.id)
+        .where(*_open(now.c))
         .group_by(groups.c.title)
+        .having(number > 0)
         .order_by(number.desc(), groups.c.title)
         .limit(MOST_REASONS)
     )
-    return [(title, count) for title, count in connection.execute(query)]
+    return [(title, int(count)) for title, count in connection.execute(query)]
 
 
 def _failure_rates(connection: Connection) -> list[FailureRate]:
@@ -83,8 +96,3 @@ def _failure_rates(connection: Connection) -> list[FailureRate]:
     rows = connection.execute(query.order_by(failed.desc(), handler_attempts.c.handler).limit(MOST_NAMES))
     rates = [FailureRate(handler, int(good), int(bad)) for handler, good, bad in rows]
     return sorted(rates, key=lambda each: (-each.rate, each.handler))
-
-
-def _older(connection: Connection, than: datetime) -> int:
-    number = select(func.count()).select_from(letters).where(_open, letters.c.created_at < than)
-    return connection.scalar(number) or 0

@@ -38,6 +38,7 @@ class SqliteStore(SqlStore):
         self._closed = False
 
     async def close(self) -> None:
+        await self._folding.close()
         self._closed = True
         await self._writer.close()
         await asyncio.gather(*self._reads, return_exceptions=True)

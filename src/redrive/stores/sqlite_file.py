@@ -4,34 +4,34 @@
 2. A file with somebody else's tables is refused before anything in it is touched.
 3. A schema that is missing or old is made new in one transaction that waits for other processes doing the same;
    whoever comes second finds nothing left to do, and a process killed in between has done nothing.
-4. A schema from a newer Redrive is refused.
+4. A schema from a newer Redrive is refused, unless it says that ours may work on it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import NullPool, QueuePool, StaticPool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError
 
+from redrive import faults
 from redrive.errors import ConfigurationError, Unreachable
 from redrive.group_commit import connect_sqlite, explain_sqlite, make_private, open_sqlite
-from redrive.stores.schema import HEAD, VERSION_TABLE
-from redrive.stores.schema_version import version_of
+from redrive.stores.schema import VERSION_TABLE
+from redrive.stores.schema_version import migrating, schema_version
+from redrive.stores.sql_search_sqlite import make_searchable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sqlalchemy import Connection, Engine
 
+T = TypeVar("T")
+
 MEMORY = ":memory:"
 _KEPT_OPEN = 4
-
-_preparing = threading.Lock()
-# One at a time per process: Alembic keeps the migration that runs in variables of its module.
 
 
 class SqliteFile:
@@ -52,7 +52,7 @@ class SqliteFile:
         """Safe to repeat. Raises Unreachable with the remedy if the file cannot be used."""
         if self._ready:
             return
-        with _preparing:
+        with migrating:
             if not self.in_memory:
                 make_private(self.path)
                 self._refuse_foreign()
@@ -60,14 +60,27 @@ class SqliteFile:
                 _bring_up_to_date(connection, self.path)
             self._ready = True
 
-    def connect_as_it_is(self) -> Connection:
-        """Changes nothing, for looking at a file whatever its version."""
+    def upgrade(self) -> str:
+        """Makes the file or brings it up to date; its version."""
+        self.prepare()
+        return self.look(lambda connection: schema_version(connection).current or "")
+
+    def look(self, unit: Callable[[Connection], T]) -> T:
+        """At one moment of the file as it is, whatever its version. Changes nothing, and makes no file."""
+        with self._connect_as_it_is() as connection, one_moment(connection):
+            return unit(connection)
+
+    def _connect_as_it_is(self) -> Connection:
         if not self.in_memory:
             if not Path(self.path).exists():
                 raise Unreachable(f"there is no {self.path}", remedy="`redrive db upgrade` makes it")
             self._refuse_foreign()
         plain = create_engine("sqlite://", creator=lambda: open_sqlite(self.path), poolclass=NullPool, **_OPTIONS)
         return plain.connect()
+
+    def problems(self, _connection: Connection) -> Iterator[str]:
+        """Nothing: all that is ours is in the tables."""
+        yield from ()
 
     def explain(self, error: BaseException) -> BaseException:
         """Our error for whatever SQLite or the system says about the file; anything else as it is."""
@@ -78,7 +91,9 @@ class SqliteFile:
 
     def _make_engine(self) -> Engine:
         pool = {"poolclass": StaticPool} if self.in_memory else _POOL
-        return create_engine("sqlite://", creator=lambda: connect_sqlite(self.path), **pool, **_OPTIONS)
+        return create_engine(
+            "sqlite://", creator=lambda: make_searchable(connect_sqlite(self.path)), **pool, **_OPTIONS
+        )
 
     def _refuse_foreign(self) -> None:
         with contextlib.closing(open_sqlite(self.path)) as connection:
@@ -112,19 +127,20 @@ def one_moment(connection: Connection) -> Iterator[None]:
 
 
 def _bring_up_to_date(connection: Connection, path: str) -> None:
-    if version_of(connection) == HEAD:
+    if schema_version(connection).is_usable:
         return
-    from redrive.stores.upgrade import run_migrations  # noqa: PLC0415  Alembic is slow to import, rarely needed
+    from redrive.stores.upgrade import migrate  # noqa: PLC0415  Alembic is slow to import, rarely needed
 
     connection.exec_driver_sql("BEGIN IMMEDIATE")
     try:
-        if version_of(connection) != HEAD:  # another process may have done it while this one waited
-            run_migrations(connection, path)
+        migrate(connection, path)
+        faults.point("migrate.before_commit")
         connection.exec_driver_sql("COMMIT")
     except BaseException:
         with contextlib.suppress(Exception):
             connection.exec_driver_sql("ROLLBACK")
         raise
+    faults.point("migrate.after_commit")
 
 
 def _path(url: str) -> str:

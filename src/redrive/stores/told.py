@@ -1,25 +1,33 @@
-"""A Failure as it is stored: whole, but bounded. Part of it may have come over the wire, so this is total."""
+"""A Failure as it is stored: whole, but bounded, as JSON that the database can read too (dlq_view).
+
+Part of it may have come over the wire, so this is total.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 import msgspec
 
 from redrive.failure import Failure, Host, Raised
 from redrive.message import cut, printable
+from redrive.stores.columns import microseconds, moment
 
 BUDGET = 256 * 1024
 """Bytes of one failure. What `redrive.failure.capture` makes stays below; a forged trail need not."""
 
 _SHORT, _LONG = 256, 1024
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Failure)
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Failure)
+_former_decoder = msgspec.msgpack.Decoder(Failure)  # what the first version wrote
 
 
 def tell(failure: Failure) -> bytes:
     """Over budget: without stack traces, then with the last exception's text cut."""
+    if failure.at.tzinfo is not UTC:  # JSON rounds an offset to minutes
+        failure = msgspec.structs.replace(failure, at=moment(microseconds(failure.at)))
     encoded = _encode(failure)
     if len(encoded) > BUDGET:
         encoded = _encode(_brief(failure))
@@ -27,7 +35,7 @@ def tell(failure: Failure) -> bytes:
 
 
 def retell(stored: bytes) -> Failure:
-    return _decoder.decode(stored)
+    return (_decoder if stored.startswith(b"{") else _former_decoder).decode(stored)
 
 
 def _encode(failure: Failure) -> bytes:

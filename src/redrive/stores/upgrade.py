@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import exists, func, select
+from sqlalchemy import exists, func, select, text
 
+from redrive import faults
 from redrive.dead_letter import Transition
-from redrive.errors import Unreachable
+from redrive.registry import Driver, load_driver
 from redrive.stores.schema import HEAD, claims, groups, letters, revisions
-from redrive.stores.schema_version import version_of
+from redrive.stores.schema_version import schema_version
+from redrive.stores.sql_counters import miscounted
 from redrive.stores.sql_guard import target
-from redrive.stores.sqlite_file import SqliteFile, one_moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sqlalchemy import Connection, Select
+
+    from redrive.stores.schema_version import SchemaVersion
+
+T = TypeVar("T")
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 
@@ -33,71 +38,115 @@ class Checkup(msgspec.Struct, frozen=True, kw_only=True):
     current: str | None
     head: str
     damage: tuple[str, ...]
-    """What SQLite's own integrity check says about the file."""
+    """What SQLite's own integrity check says about the file; nothing on a server."""
     problems: tuple[str, ...]
-    """What does not add up in what the file says."""
+    """What does not add up in what the tables say, and what puts them at risk."""
 
     @property
     def healthy(self) -> bool:
         return not (self.damage or self.problems)
 
 
-def upgrade(url: str) -> str:
-    """Makes the database or brings it up to date, and gives its version. Safe to repeat, and to interrupt."""
-    with _file(url) as file:
-        file.prepare()
-    return HEAD
+class Database(Protocol):
+    """One of `DATABASES`, which a URL names."""
+
+    def upgrade(self) -> str:
+        """Makes our tables or brings them up to date, in one transaction; their version."""
+        ...
+
+    def look(self, unit: Callable[[Connection], T]) -> T:
+        """At one moment of whatever is there. Makes and changes nothing; Unreachable if there is nothing."""
+        ...
+
+    def problems(self, connection: Connection) -> Iterator[str]:
+        """What is wrong with what belongs to our tables and is not in them."""
+        ...
+
+    def explain(self, error: BaseException) -> BaseException:
+        """Our error for what the database says; anything else as it is."""
+        ...
+
+    def dispose(self) -> None: ...
 
 
-def require(url: str) -> None:
-    """Raises Unreachable if there is no such file; makes none."""
-    with _file(url) as file, file.connect_as_it_is():
-        pass
+_POSTGRES = Driver("redrive.stores.postgres_database", "PostgresDatabase", "postgres")
+
+DATABASES: dict[str, Driver] = {
+    "sqlite": Driver("redrive.stores.sqlite_file", "SqliteFile"),
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
+}
 
 
-def check(url: str) -> Checkup:
-    """Looks and changes nothing. Raises Unreachable if there is no such file."""
-    with _file(url) as file, file.connect_as_it_is() as connection, one_moment(connection):
-        current = version_of(connection)
-        damage = tuple(_damage(connection))
-        problems = tuple(_problems(connection)) if current == HEAD else (_outdated(current),)
-    return Checkup(current=current, head=HEAD, damage=damage, problems=problems)
+def upgrade(url: str, **options: Any) -> str:
+    """Makes the database's tables or brings them up to date, and gives their version. Safe to repeat, and to
+    interrupt. Tables of a newer Redrive on which this one may work are left as they are.
+    """
+    with _database(url, options) as database:
+        return database.upgrade()
 
 
-def run_migrations(connection: Connection, path: str) -> None:
-    """From whatever version to HEAD, in the caller's transaction."""
+def require(url: str, **options: Any) -> None:
+    """Raises Unreachable if there is no such store; makes none."""
+    with _database(url, options) as database:
+        database.look(lambda _: None)
+
+
+def check(url: str, **options: Any) -> Checkup:
+    """Looks and changes nothing. Raises Unreachable if there is no such store."""
+    with _database(url, options) as database:
+        return database.look(lambda connection: _checkup(connection, database))
+
+
+def migrate(connection: Connection, place: str) -> str:
+    """From whatever version to HEAD, in the caller's transaction; the version then. Refuses what is too new."""
+    found = schema_version(connection)
+    if found.is_usable:  # another process may have done it while this one waited
+        return found.current or ""
+    if not found.is_outdated:
+        raise found.refusal(place)
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    current = version_of(connection)
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    if current is not None and current not in known:
-        raise Unreachable(
-            f"{path} was made by a newer Redrive: its schema is {current}, this one knows {HEAD}",
-            remedy="install that version of redrive, or give store.url another file",
-        )
-    command.upgrade(config, "head")
+    scripts = ScriptDirectory.from_config(config)
+    steps = [script.revision for script in scripts.iterate_revisions("head", found.current or "base")]
+    for step in reversed(steps):
+        faults.point("migrate.before_step")
+        command.upgrade(config, step)
+    return steps[0] if steps else HEAD
 
 
 @contextlib.contextmanager
-def _file(url: str) -> Iterator[SqliteFile]:
-    file = SqliteFile(url)
+def _database(url: str, options: dict[str, Any]) -> Iterator[Database]:
+    database: Database = load_driver("store", url, DATABASES)(url, **options)
     try:
-        yield file
+        yield database
     except Exception as error:
-        explained = file.explain(error)
+        explained = database.explain(error)
         if explained is error:
             raise
         raise explained from error
     finally:
-        file.dispose()
+        database.dispose()
 
 
-def _outdated(current: str | None) -> str:
-    return f"the schema is {current or 'missing'}, not {HEAD}: run `redrive db upgrade`"
+def _checkup(connection: Connection, database: Database) -> Checkup:
+    found = schema_version(connection)
+    problems = tuple(_problems(connection)) if found.is_usable else (_unusable(found),)
+    if found.current == HEAD:
+        problems += tuple(database.problems(connection))
+    return Checkup(current=found.current, head=HEAD, damage=tuple(_damage(connection)), problems=problems)
+
+
+def _unusable(found: SchemaVersion) -> str:
+    if found.is_outdated:
+        return f"the schema is {found.current or 'missing'}, not {HEAD}: run `redrive db upgrade`"
+    return f"the schema is {found.current}, of a newer Redrive; this one knows {HEAD}: install that version"
 
 
 def _damage(connection: Connection) -> Iterator[str]:
+    if connection.dialect.name != "sqlite":
+        return  # a server looks after its files, and keeps references by itself
     for (line,) in connection.exec_driver_sql("PRAGMA integrity_check"):
         if line != "ok":
             yield str(line)
@@ -105,21 +154,26 @@ def _damage(connection: Connection) -> Iterator[str]:
         yield f"a row of {row[0]} belongs to no row of {row[2]}"
 
 
+def _risks(connection: Connection) -> Iterator[str]:
+    if connection.dialect.name == "postgresql" and connection.scalar(text("SHOW fsync")) == "off":
+        yield "the server runs with fsync = off: a power cut may damage the whole database; turn it on"
+
+
 def _problems(connection: Connection) -> Iterator[str]:
     for problem, query in _PROBLEMS.items():
         number = connection.scalar(select(func.count()).select_from(query.subquery())) or 0
         if number:
             yield f"{number} {problem}, for example {connection.scalar(query.limit(1))}"
+    yield from miscounted(connection)
+    yield from _risks(connection)
 
 
 _redriving = str(target(Transition.CLAIM))
-_counted = select(func.count()).where(letters.c.group_id == groups.c.id).scalar_subquery()
 _group = exists().where(groups.c.id == letters.c.group_id)
 _message = exists().where(revisions.c.letter_id == letters.c.id, revisions.c.number == letters.c.revision)
 _claim = exists().where(claims.c.letter_id == letters.c.id, claims.c.fence == letters.c.fence)
 
 _PROBLEMS: dict[str, Select[str]] = {
-    "groups whose total is not the number of their letters": select(groups.c.id).where(groups.c.total != _counted),
     "letters without their group": select(letters.c.id).where(~_group),
     "letters without their message": select(letters.c.id).where(~_message),
     "letters being redriven that nobody has claimed": (

@@ -23,7 +23,15 @@ from redrive.dead_letter import Status, Transition
 from redrive.errors import Unreachable
 from redrive.testing.letters import an_entry
 from redrive.testing.store_case import ANN, ENGINE, LEASE, place, sent
+from redrive.testing.store_contract_analyses import AnalysesContract
+from redrive.testing.store_contract_archive import (
+    EndedContract,
+    GuardedPurgeContract,
+    RestoreContract,
+    WholeContract,
+)
 from redrive.testing.store_contract_change import ChangeContract, PurgeContract, ReviseContract
+from redrive.testing.store_contract_groups import AnnotateContract, MergeContract, SplitContract
 from redrive.testing.store_contract_read import (
     FindContract,
     GetContract,
@@ -34,6 +42,12 @@ from redrive.testing.store_contract_read import (
 from redrive.testing.store_contract_record import RecordContract
 from redrive.testing.store_contract_redrive import ClaimContract, ConfirmContract, SettleContract
 from redrive.testing.store_contract_return import ComingBackContract
+from redrive.testing.store_contract_search import (
+    CountContract,
+    IndexContract,
+    KnownValuesContract,
+    SearchContract,
+)
 from redrive.testing.store_contract_transitions import TransitionContract
 
 if TYPE_CHECKING:
@@ -53,9 +67,21 @@ class StoreContract(
     PurgeContract,
     GetContract,
     FindContract,
+    SearchContract,
+    IndexContract,
+    CountContract,
+    KnownValuesContract,
     GroupContract,
+    AnnotateContract,
+    MergeContract,
+    SplitContract,
     StatisticsContract,
+    AnalysesContract,
     SigningKeyContract,
+    WholeContract,
+    EndedContract,
+    GuardedPurgeContract,
+    RestoreContract,
 ):
     async def test_what_was_written_is_there_when_the_store_is_opened_again(
         self, location: str, clock: ManualClock

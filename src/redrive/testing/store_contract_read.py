@@ -11,13 +11,14 @@ import pytest
 
 from redrive.dead_letter import Status, Transition
 from redrive.errors import UsageError
-from redrive.letter_query import MAX_PAGE, LetterQuery
+from redrive.letter_query import MAX_PAGE, LetterQuery, Place
 from redrive.statistics import FailureRate, HandlerTally
 from redrive.testing.letters import NOON, a_failure, a_group, a_message, an_entry
 from redrive.testing.store_case import ANN, StoreCase, letter, place
 from redrive.testing.store_contract_record import shown
 
 if TYPE_CHECKING:
+    from redrive.dead_letter import DeadLetter
     from redrive.stores import DeadLetterStore
 
 _HOSTILE = ["", "%", "_", "\x00", "\ud800", "\U0010ffff", "' OR 1=1 --", "0" * 36, "x" * 10_000]
@@ -50,15 +51,29 @@ class GetContract(StoreCase):
 class FindContract(StoreCase):
     async def test_pages_hold_every_letter_once_newest_first(self, store: DeadLetterStore) -> None:
         ids = [(await store.record(an_entry()))[0] for _ in range(120)]
-        found: list[str] = []
+        found: list[DeadLetter] = []
         query = LetterQuery(limit=7)
 
         while page := await store.find(query):
             assert len(page) <= 7
-            found += [each.id for each in page]
-            query = msgspec.structs.replace(query, after=found[-1])
+            found += page
+            query = msgspec.structs.replace(query, after=Place.of(page[-1]))
 
-        assert found == list(reversed(ids))
+        assert [each.id for each in found] == list(reversed(ids))
+
+    async def test_pages_go_back_as_they_went_forth(self, store: DeadLetterStore) -> None:
+        ids = [(await store.record(an_entry(at=NOON + timedelta(days=day % 5))))[0] for day in range(30)]
+        forth = await store.find(LetterQuery(limit=MAX_PAGE))
+        query = LetterQuery(limit=7, before=Place.of(forth[-1]))
+        back = [forth[-1]]
+
+        while page := await store.find(query):
+            assert len(page) <= 7
+            back = page + back
+            query = msgspec.structs.replace(query, before=Place.of(page[0]))
+
+        assert back == forth
+        assert sorted(each.id for each in forth) == ids
 
     async def test_a_page_is_never_larger_than_the_largest(self, store: DeadLetterStore) -> None:
         await asyncio.gather(*(store.record(an_entry()) for _ in range(MAX_PAGE + 5)))
@@ -162,7 +177,7 @@ class GroupContract(StoreCase):
         assert (group.id, group.title) == (a_group().id, a_group().title)
         assert (group.queue, group.handler, group.total, group.pending) == ("orders", "charge", 2, 2)
         assert (group.first_seen, group.last_seen) == (first, last)
-        assert group.example == ids[1]
+        assert group.example == ids[0]  # the one that failed last
 
     async def test_most_pending_come_first_then_the_most_recent(self, store: DeadLetterStore) -> None:
         for group, number, day in (("old", 1, 1), ("new", 1, 2), ("many", 3, 0)):

@@ -9,7 +9,7 @@ import msgspec
 
 from redrive.dead_letter import Actor, Status, Transition
 from redrive.duration import short
-from redrive.letter_query import MAX_PAGE, LetterQuery
+from redrive.letter_query import MAX_PAGE, LetterQuery, Place
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,5 +32,5 @@ async def expire(store: DeadLetterStore, queue: str, *, older_than: float, now: 
         if ids:
             left = await store.change(ids, Transition.EXPIRE, by=actor, how="expired")
             expired += len(ids) - len(left)
-        query = msgspec.structs.replace(query, after=page[-1].id)
+        query = msgspec.structs.replace(query, after=Place.of(page[-1]))
     return expired

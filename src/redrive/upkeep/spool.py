@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_WINDOW = 64
+_WINDOW = 1000
+"""Entries that are with the sink at the same time: as many as make two full transactions of a store."""
 
 
 class ReplayReport(msgspec.Struct, frozen=True):

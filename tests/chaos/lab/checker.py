@@ -1,6 +1,6 @@
 """Says what became of every message, in the manner of Jepsen's total-queue checker.
 
-It believes the history and the files, never the product: own code, standard library only. A message that was
+It believes the history, the files and the rows, never the product: none of its code is used here. A message that was
 acknowledged to its producer must be found in at least one place (handled with success, a letter, the broker, the
 spool), and when everything is quiet in exactly the places its `expect` names:
 
@@ -20,16 +20,19 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeGuard
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from chaos.lab import places
 from chaos.lab.history import OK, SEND, SENT, read_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
     from chaos.lab.places import Letter
+    from chaos.lab.rows import Database
+
+PlaceT = TypeVar("PlaceT", Path, Path | str)
 
 WAITING = {"PENDING", "QUARANTINED"}
 
@@ -96,7 +99,7 @@ def gather(
     history: Path,
     *,
     broker: Path | None = None,
-    store: Path | None = None,
+    store: Database | None = None,
     effects: Path | None = None,
     spool: Path | None = None,
 ) -> Evidence:
@@ -109,7 +112,7 @@ def gather(
     if _sound(store, evidence):
         for letter in places.letters(store):
             evidence.letters[letter.message_id].append(letter)
-        evidence.damage += places.miscounted(store)
+        evidence.damage += places.contradictions(store)
     if _sound(effects, evidence):
         evidence.effects = places.effects(effects)
     if spool is not None:
@@ -117,11 +120,11 @@ def gather(
     return evidence
 
 
-def _sound(path: Path | None, evidence: Evidence) -> TypeGuard[Path]:
+def _sound(place: PlaceT | None, evidence: Evidence) -> TypeGuard[PlaceT]:
     """A damaged file holds nothing that counts."""
-    found = [] if path is None else places.damage(path)
+    found = [] if place is None else places.damage(place)
     evidence.damage += found
-    return path is not None and not found
+    return place is not None and not found
 
 
 def judge(evidence: Evidence, *, quiet: bool = True) -> Verdict:

@@ -17,12 +17,15 @@ from chaos.lab.roles import live
 
 _ON_FIRST_USE = (
     "alembic.command",
+    "asyncpg",
     "redrive.planning",
+    "redrive.stores.postgres",
     "redrive.stores.sqlite",
     "redrive.stores.upgrade",
     "redrive.transports.embedded",
     "redrive.upkeep.journal",
     "redrive.upkeep.spool",
+    "sqlalchemy.dialects.postgresql.asyncpg",
     "sqlalchemy.dialects.sqlite.pysqlite",
     "uuid_utils",
 )

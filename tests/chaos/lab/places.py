@@ -1,7 +1,7 @@
-"""Where a message may be found in the end, read from the files themselves with nothing but the standard library.
+"""Where a message may be found in the end, read from the files and databases themselves.
 
 These readers share no code with the product on purpose: a mistake of the product in reading its own files must
-not hide what it lost.
+not hide what it lost. What they ask a store is the same on SQLite and on PostgreSQL.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import hashlib
 import sqlite3
 import struct
 from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaos.lab.rows import rows, rows_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+
+    from chaos.lab.rows import Database
 
 _RECORD_MAGIC = b"\xd7RSP\x01"
 _MARK_BYTES = 16
@@ -40,21 +43,21 @@ class Letter:
 
 def on_broker(path: Path) -> Counter[str]:
     """How many copies of each message lie on the embedded broker, whatever the queue."""
-    return Counter(message_id for (message_id,) in _rows(path, "SELECT message_id FROM messages"))
+    return Counter(message_id for (message_id,) in rows(path, "SELECT message_id FROM messages"))
 
 
-def letters(path: Path) -> list[Letter]:
+def letters(store: Database) -> list[Letter]:
     query = """
         SELECT (SELECT body FROM revisions WHERE letter_id = letters.id AND number = 0), id, message_id, identity,
             status, how, generation, (SELECT count(*) FROM redrives WHERE letter_id = letters.id)
         FROM letters
     """
-    return [Letter(digest(body), *rest) for body, *rest in _rows(path, query)]
+    return [Letter(digest(body), *rest) for body, *rest in rows(store, query)]
 
 
 def effects(path: Path) -> Counter[str]:
     """How often each message had its effect in the handlers' own database."""
-    return Counter(message_id for (message_id,) in _rows(path, "SELECT message_id FROM effects"))
+    return Counter(message_id for (message_id,) in rows(path, "SELECT message_id FROM effects"))
 
 
 def spooled(folder: Path, message_ids: Iterable[str]) -> set[str]:
@@ -65,50 +68,67 @@ def spooled(folder: Path, message_ids: Iterable[str]) -> set[str]:
     return {each for each in message_ids if any(each.encode() in body for body in bodies)}
 
 
-def damage(path: Path) -> list[str]:
-    """What SQLite itself finds wrong with the file."""
+def damage(database: Database) -> list[str]:
+    """What SQLite itself finds wrong with its file; a server looks after its own."""
+    if not isinstance(database, Path):
+        return []
     try:
-        found = [f"{path.name}: {line}" for (line,) in _rows(path, "PRAGMA integrity_check") if line != "ok"]
-        return found + [f"{path.name}: dangling {row}" for row in _rows(path, "PRAGMA foreign_key_check")]
+        found = [
+            f"{database.name}: {line}" for (line,) in rows(database, "PRAGMA integrity_check") if line != "ok"
+        ]
+        return found + [f"{database.name}: dangling {row}" for row in rows(database, "PRAGMA foreign_key_check")]
     except sqlite3.DatabaseError as error:
-        return [f"{path.name}: {error}"]
+        return [f"{database.name}: {error}"]
 
 
-def miscounted(path: Path) -> list[str]:
-    """What the store says about itself that is not so: group counters, claims, letters without a story."""
-    checks = {
-        "a group's total is not the number of its letters": """
-            SELECT id FROM groups WHERE total != (SELECT count(*) FROM letters WHERE group_id = groups.id)
-        """,
-        "a letter's group does not exist": "SELECT id FROM letters WHERE group_id NOT IN (SELECT id FROM groups)",
-        "a claim on a letter that is not REDRIVING": """
-            SELECT letter_id FROM claims JOIN letters ON letters.id = letter_id WHERE status != 'REDRIVING'
-        """,
-        "a REDRIVING letter without a claim": """
-            SELECT id FROM letters WHERE status = 'REDRIVING' AND id NOT IN (SELECT letter_id FROM claims)
-        """,
-        "a letter without a failure": "SELECT id FROM letters WHERE id NOT IN (SELECT letter_id FROM failures)",
-        "a letter without a history": "SELECT id FROM letters WHERE id NOT IN (SELECT letter_id FROM audit)",
-    }
-    return [f"{what}: {row[0]}" for what, query in checks.items() for row in _rows(path, query)]
+_FACET = "group_id, queue, handler, kind, type, status"
+_COUNTED = f"""
+    SELECT group_id FROM (
+        SELECT {_FACET}, 1 AS letters FROM letters
+        UNION ALL SELECT {_FACET}, -letters FROM totals JOIN facets ON facets.id = totals.facet_id
+        UNION ALL SELECT {_FACET}, -letters FROM counter_deltas
+    ) AS counted GROUP BY {_FACET} HAVING sum(letters) <> 0
+"""  # noqa: S608  no text of others
+_COUNTED_BY_HOUR = f"""
+    SELECT group_id FROM (
+        SELECT {_FACET}, created_at / 3600000000 AS hour, 1 AS letters FROM letters
+        UNION ALL SELECT {_FACET}, hour, -letters FROM counters JOIN facets ON facets.id = counters.facet_id
+        UNION ALL SELECT {_FACET}, hour, -letters FROM counter_deltas
+    ) AS counted GROUP BY {_FACET}, hour HAVING sum(letters) <> 0
+"""  # noqa: S608  as above
+_CHECKS = {
+    "a group's numbers are not those of its letters": _COUNTED,
+    "a group's numbers by the hour are not those of its letters": _COUNTED_BY_HOUR,
+    "a letter's group does not exist": "SELECT id FROM letters WHERE group_id NOT IN (SELECT id FROM groups)",
+    "a letter is not in the group that its fingerprint was merged into": """
+        SELECT letters.id FROM letters JOIN groups ON groups.id = coalesce(fingerprint, group_id)
+        WHERE group_id <> coalesce(merged_into, groups.id)
+    """,
+    "a claim on a letter that is not REDRIVING": """
+        SELECT letter_id FROM claims JOIN letters ON letters.id = letter_id WHERE status != 'REDRIVING'
+    """,
+    "a REDRIVING letter without a claim": """
+        SELECT id FROM letters WHERE status = 'REDRIVING' AND id NOT IN (SELECT letter_id FROM claims)
+    """,
+    "a letter without a failure": "SELECT id FROM letters WHERE id NOT IN (SELECT letter_id FROM failures)",
+    "a letter without a history": "SELECT id FROM letters WHERE id NOT IN (SELECT letter_id FROM audit)",
+    "a failure of no letter": "SELECT letter_id FROM failures WHERE letter_id NOT IN (SELECT id FROM letters)",
+    "a message of no letter": "SELECT letter_id FROM revisions WHERE letter_id NOT IN (SELECT id FROM letters)",
+    "a letter that search will never find": """
+        SELECT id FROM letters WHERE id NOT IN (SELECT letter_id FROM search_queue)
+        AND id NOT IN (SELECT letter_id FROM search_parts)
+    """,
+}
+
+
+def contradictions(store: Database) -> list[str]:
+    """What the store says about itself that is not so: counters, claims, letters without a story."""
+    found = zip(_CHECKS, rows_of_each(store, list(_CHECKS.values())), strict=True)
+    return [f"{what}: {row[0]}" for what, wrong in found for row in wrong]
 
 
 def digest(body: bytes | None) -> str:
     return "" if body is None else hashlib.sha256(body).hexdigest()
-
-
-def _rows(path: Path, query: str) -> list[tuple[Any, ...]]:
-    """Nothing, if the file was never made or never got as far as this table."""
-    if not path.exists():
-        return []
-    with closing(sqlite3.connect(path)) as connection:
-        connection.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
-        try:
-            return connection.execute(query).fetchall()
-        except sqlite3.OperationalError as error:
-            if "no such table" in str(error):
-                return []
-            raise
 
 
 def _records(data: bytes) -> Iterable[bytes]:

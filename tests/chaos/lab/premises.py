@@ -42,6 +42,8 @@ class Premises:
     folder: Path
     sink: Sink = "store"
     lease: float = LEASE
+    store_url: str | None = None
+    """Of a PostgreSQL; none: a file of SQLite beside the others."""
 
     @property
     def broker(self) -> Path:
@@ -50,6 +52,11 @@ class Premises:
     @property
     def store(self) -> Path:
         return self.folder / "store.db"
+
+    @property
+    def letters(self) -> Path | str:
+        """Where the store is, whichever it is."""
+        return self.store_url or self.store
 
     @property
     def effects(self) -> Path:
@@ -71,7 +78,7 @@ class Premises:
     def settings(self) -> Settings:
         return Settings(
             broker=BrokerSettings(url=SecretUrl(f"embedded:///{self.broker}"), lease=self.lease),
-            store=StoreSettings(url=SecretUrl(f"sqlite:///{self.store}")),
+            store=StoreSettings(url=SecretUrl(self.store_url or f"sqlite:///{self.store}")),
             retry=RetrySettings(attempts=3, delays=(0.01,), jitter="none"),
             worker=WorkerSettings(concurrency=CONCURRENCY, breaker_failures=0, grace=20.0),
             dead_letters=DeadLetterSettings(sink=self.sink),

@@ -1,4 +1,5 @@
-"""What a child process of an experiment does: produce, work, redrive or reprocess, once, and end.
+"""What a child process of an experiment does: produce, work, redrive, reprocess, and end. Writers that use nothing
+but the store are in `writers`.
 
 `faults` arms failpoints as `REDRIVE_FAULTS` would, `seed` makes their dice repeatable.
 """
@@ -15,6 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chaos.lab import writers
 from chaos.lab.history import SEND, SENT, STRUCK, History
 from chaos.lab.places import digest
 from chaos.lab.premises import EFFECTS, ORDERS, Premises, Shop
@@ -108,13 +110,18 @@ async def reprocess(premises: Premises, *, all_of_it: bool = False) -> None:
 
 
 ROLES: dict[str, Callable[..., Awaitable[None]]] = {
-    role.__name__: role for role in (produce, work, redrive, reprocess)
+    role.__name__: role
+    for role in (
+        *(produce, work, redrive, reprocess),
+        *(writers.record, writers.merge, writers.split, writers.fold, writers.index),
+    )
 }
 
 
 def live(order: dict[str, Any]) -> None:
     """The whole life of a child. An exception is its exit code 1 and a traceback in the log."""
-    premises = Premises(Path(order["folder"]), sink=order["sink"], lease=order["lease"])
+    given = {name: order[name] for name in ("sink", "lease", "store_url")}
+    premises = Premises(Path(order["folder"]), **given)
     log = os.open(premises.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(log, 1)
     os.dup2(log, 2)

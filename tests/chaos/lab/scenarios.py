@@ -1,7 +1,8 @@
 """How to bring a running system to each of its failpoints, again and again.
 
 A scenario sets the stage, lets one child run into the armed point, and in the end brings everything to rest. The
-table at the end names one for every point; a point without one fails the test that walks the registry.
+tables at the end name one for every point, or the test that sets a stage of its own; a point without one fails the
+test that walks the registry.
 """
 
 from __future__ import annotations
@@ -125,12 +126,60 @@ class Reprocessing(Scenario):
         assert experiment.run("work", mended=True) == 0
 
 
+class Recording(Scenario):
+    """A process that does nothing but write letters, many at a time; the next one begins with what it left."""
+
+    def set_stage(self, experiment: Experiment) -> None:
+        """It brings its own."""
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start("record", faults, letters=20 * self._lots)
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        assert experiment.run("record", letters=5) == 0
+
+
+class Regrouping(Recording):
+    """Groups are merged and taken apart again, both in many transactions."""
+
+    def set_stage(self, experiment: Experiment) -> None:
+        assert experiment.run("record", letters=4 * self._lots) == 0
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start(experiment.dice.choice(("merge", "split")), faults)
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        assert experiment.run("merge") == 0
+
+
+class Folding(Regrouping):
+    """Counters are added up."""
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start("fold", faults)
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        assert experiment.run("fold") == 0
+
+
+class Indexing(Regrouping):
+    """Letters are made searchable."""
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start("index", faults)
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        assert experiment.run("index") == 0
+
+
 def chance(point: str, scenario: type[Scenario]) -> float:
     """So that a child gets some work done before it dies, and dies before the work is done."""
-    commits = point.endswith("_commit") and scenario in {Producing, Redriving, StoreBack}
+    commits = point.endswith("_commit") and scenario in _FEW_COMMITS
     seldom = commits or point.startswith("journal") or point in {"spool.before_delete", "redrive.after_claim"}
     return 0.4 if seldom else 0.12
 
+
+_FEW_COMMITS = {Producing, Redriving, StoreBack, Recording, Regrouping, Folding, Indexing}
 
 SCENARIOS: dict[str, tuple[type[Scenario], ...]] = {
     "worker.received": (Scenario,),
@@ -164,3 +213,22 @@ SCENARIOS: dict[str, tuple[type[Scenario], ...]] = {
     "reprocess.received": (Reprocessing,),
     "reprocess.after_send": (Reprocessing,),
 }
+
+ELSEWHERE = {"migrate": "contract/test_migrations.py", "retention": "chaos/test_retention_kill.py"}
+"""Families of points that are walked by a test of their own."""
+
+WRITING = (Scenario, Recording, Redriving, Confirming, StoreBack, Regrouping, Folding, Indexing)
+ON_A_SERVER: dict[str, tuple[type[Scenario], ...]] = {
+    "worker.before_record": (Scenario,),
+    "worker.after_record": (Scenario,),
+    "worker.before_confirm": (Confirming,),
+    "worker.after_confirm": (Confirming,),
+    "store.before_commit": WRITING,
+    "store.after_commit": WRITING,
+    "spool.after_replay": (StoreBack,),
+    "spool.before_delete": (StoreBack,),
+    "redrive.after_claim": (Redriving,),
+    "redrive.after_send": (Redriving,),
+    "redrive.after_mark": (Redriving,),
+}
+"""The points at which it matters that the store is a server: where it is written to, and on both sides of that."""

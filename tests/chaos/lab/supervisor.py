@@ -13,7 +13,8 @@ import sys
 from typing import TYPE_CHECKING, Any, Self
 
 from chaos.lab.checker import Verdict, gather, judge
-from chaos.lab.history import STRUCK, read_history
+from chaos.lab.history import SENT, STRUCK, read_history
+from chaos.lab.rows import wait_until_alone
 from redrive.redriving import LEASE as CLAIM_LEASE
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Experiment:
             "folder": str(self.premises.folder),
             "sink": self.premises.sink,
             "lease": self.premises.lease,
+            "store_url": self.premises.store_url,
             "arguments": arguments,
         }
         self._children.append(self.nursery.bear(order))
@@ -132,8 +134,10 @@ class Experiment:
 
     def verdict(self, *, quiet: bool = True) -> Verdict:
         places = self.premises
+        if places.store_url is not None:
+            wait_until_alone(places.store_url)
         evidence = gather(
-            places.history, broker=places.broker, store=places.store, effects=places.effects, spool=places.spool
+            places.history, broker=places.broker, store=places.letters, effects=places.effects, spool=places.spool
         )
         return judge(evidence, quiet=quiet)
 
@@ -142,6 +146,10 @@ class Experiment:
         verdict = self.verdict()
         assert verdict.acknowledged, "nothing was sent"
         return verdict.problems(duplicates_allowed=self.kills * in_flight, set_apart_allowed=self.kills)
+
+    def acknowledged(self) -> int:
+        """How many messages or letters somebody was told to be safe, so far."""
+        return len({line["id"] for line in read_history(self.premises.history) if line["op"] == SENT})
 
     def struck(self, point: str) -> bool:
         """Whether that point raised or stood still in any child."""
@@ -152,6 +160,8 @@ class Experiment:
         for child in self._children:
             child.signal(signal.SIGKILL)
             child.wait()
+        if self.premises.store_url is not None:
+            wait_until_alone(self.premises.store_url)
 
     def told(self) -> str:
         """The end of what the children said."""

@@ -1,0 +1,61 @@
+"""A PostgreSQL of the benchmark's own, the same one for everybody who is measured.
+
+As it comes, with `fsync` and `synchronous_commit` on, except for the memory and the log that a server of this size
+would be given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from support.postgres_server import PrivatePostgres  # found on the path above
+
+SETTINGS = {"shared_buffers": "1GB", "max_wal_size": "4GB", "max_connections": "50"}
+
+
+class BenchServer(PrivatePostgres):
+    """In a folder of its own, where it may be kept and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._kept = folder
+        super().__init__(SETTINGS)
+
+    def _make(self) -> None:
+        self._folder.rmdir()  # the temporary one
+        self._folder = self._kept
+        if not (self._folder / "data").exists():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            super()._make()
+
+    def version(self) -> str:
+        return str(self.fetch("SHOW server_version")[0][0])
+
+    def databases(self) -> set[str]:
+        return {name for (name,) in self.fetch("SELECT datname FROM pg_database")}
+
+    def clean_up(self) -> None:
+        self.stop()
+
+
+@contextlib.contextmanager
+def running(keep: Path | None = None) -> Iterator[BenchServer]:
+    """A server that stops afterwards; its folder goes too, unless it is one to `keep`."""
+    folder = keep or Path(tempfile.mkdtemp(prefix="redrive-bench-"))
+    try:
+        server = BenchServer(folder)
+    except pytest.skip.Exception as missing:
+        sys.exit(str(missing))
+    try:
+        yield server
+    finally:
+        server.clean_up()
+        if keep is None:
+            shutil.rmtree(folder)

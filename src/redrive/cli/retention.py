@@ -1,0 +1,100 @@
+"""`redrive retention run`: old settled letters leave the store, archived and checked before they are purged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from redrive.actions import Actions, Retained, Retention
+from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, progress
+from redrive.cli.filters import duration
+from redrive.cli.invocation import at_desk, settings_of
+from redrive.cli.outcome import ExitCode, complain
+from redrive.cli.output import note
+from redrive.duration import short
+from redrive.errors import RedriveError
+
+app = typer.Typer(help="Take old settled letters out of the store.", no_args_is_help=True)
+
+
+@app.callback()
+def retention() -> None:
+    """Keep the store small: what is settled and old goes into archives."""
+
+
+@app.command("run")
+def run(
+    ctx: typer.Context,
+    *,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            "--keep", metavar="DURATION", help="Keep what is younger; default: retention.keep.", show_default=False
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", metavar="N", help="Purge at most N per second.", show_default=False),
+    ] = None,
+    limit: LimitOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+) -> int:
+    """Archive RESOLVED and DISCARDED letters that are older than `retention.keep`, check the archive, purge them.
+
+    What is PENDING, REDRIVING, REDRIVEN or QUARANTINED stays, however old it is. Safe to kill and to repeat.
+    """
+    settings = settings_of(ctx).retention
+    age = settings.keep if keep is None else duration(keep, "--keep")
+
+    async def work(actions: Actions) -> int:
+        retention = actions.retention(settings.archive, clock_note=settings.clock_note)
+        due = await retention.due(age)
+        number = due if limit is None else min(due, limit)
+        if not number:
+            typer.echo(f"Nothing to do: no RESOLVED or DISCARDED letter is older than {short(age)}.")
+            return ExitCode.OK
+        what = _counted(number, age, settings.archive)
+        if dry_run:
+            typer.echo(f"Would {what}. Nothing was changed.")
+            return ExitCode.OK
+        confirm(f"{what[0].upper()}{what[1:]}?", yes=yes)
+        return await _run(retention, age, number, batch=settings.batch, rate=rate, limit=limit)
+
+    return at_desk(ctx, work)
+
+
+async def _run(
+    retention: Retention, keep: float, number: int, *, batch: int, rate: float | None, limit: int | None
+) -> int:
+    try:
+        with progress("Archiving and purging", number) as advance:
+            done = await retention.run(keep, batch=batch, rate=rate, at_most=limit, on_progress=advance)
+    except RedriveError as error:
+        if not retention.done.purged:
+            raise
+        complain(str(error), error.remedy)
+        _tell(retention.done)
+        return ExitCode.PARTLY
+    _tell(done)
+    return ExitCode.OK
+
+
+def _tell(done: Retained) -> None:
+    into = f", archived in {done.files} file{'' if done.files == 1 else 's'}" if done.files else ""
+    typer.echo(f"Purged {_letters(done.purged)}{into}.")
+    if done.left:
+        note(f"{_letters(done.left)} stayed: changed meanwhile, or too large to be archived.")
+
+
+def _counted(number: int, keep: float, archive: Path | None) -> str:
+    older = f"{_letters(number)} older than {short(keep)}"
+    if archive is None:
+        return f"purge {older} for ever, without an archive"
+    return f"archive {older} into {archive} and purge them"
+
+
+def _letters(number: int) -> str:
+    return f"{number} letter{'' if number == 1 else 's'}"

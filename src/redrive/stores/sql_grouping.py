@@ -1,0 +1,118 @@
+"""Groups in a store on SQL: looking at them, saying something about them, merging and splitting them.
+
+Merges and splits take many short transactions, so that nobody waits long, whatever the groups hold. Each leaves a
+state that is valid, and after a crash the same call again goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from redrive.errors import NotFound
+from redrive.stores import sql_group_changes, sql_group_moves, sql_group_pages
+from redrive.stores.expressions import LOT
+from redrive.stores.sql_selection import page_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import Connection
+
+    from redrive.clock import Clock
+    from redrive.dead_letter import Actor, FailureGroup, Verdict
+    from redrive.letter_query import Place
+    from redrive.stores.expressions import Values
+
+T = TypeVar("T")
+
+
+class SqlGrouping(ABC):
+    _clock: Clock
+
+    @abstractmethod
+    async def _change(self, unit: Callable[[Connection], T], letters: int = 1) -> T:
+        """Runs the unit, which changes about so many letters, in one durable transaction."""
+
+    @abstractmethod
+    async def _read(self, unit: Callable[[Connection], T]) -> T:
+        """Runs the unit in one transaction that sees one moment."""
+
+    async def groups(
+        self,
+        *,
+        queue: str | None = None,
+        owner: str | None = None,
+        verdict: Verdict | None = None,
+        limit: int = 50,
+    ) -> list[FailureGroup]:
+        wanted: Values = {"queue": queue, "owner": owner, "verdict": verdict, "limit": page_size(limit)}
+        now = self._clock.now()
+        return await self._read(lambda connection: sql_group_pages.find_groups(connection, **wanted, now=now))
+
+    async def group(self, group_id: str) -> FailureGroup | None:
+        now = self._clock.now()
+        return await self._read(lambda connection: sql_group_pages.find_group(connection, group_id, now))
+
+    async def annotate(
+        self,
+        group_id: str,
+        *,
+        owner: str | UnsetType | None = UNSET,
+        verdict: Verdict | UnsetType | None = UNSET,
+        note: str | UnsetType | None = UNSET,
+        runbook: str | UnsetType | None = UNSET,
+        by: Actor,
+    ) -> FailureGroup:
+        given = {"owner": owner, "verdict": verdict, "note": note, "runbook": runbook}
+        said = {
+            name: None if text is None else str(text)
+            for name, text in given.items()
+            if not isinstance(text, UnsetType)
+        }
+        now = self._clock.now()
+        current = await self._change(
+            lambda connection: sql_group_changes.annotate(connection, group_id, said, by=by, now=now), 0
+        )
+        return await self._existing(current)
+
+    async def merge(self, into: str, others: Sequence[str], *, by: Actor) -> FailureGroup:
+        now = self._clock.now()
+        target, sources = await self._read(lambda connection: sql_group_changes.choose(connection, into, others))
+        for source in sources:
+            redirect = partial(sql_group_changes.redirect, source=source, target=target, by=by, now=now)
+            while await self._change(redirect, 0):
+                pass
+            await self._gather(target)
+        return await self._existing(target)
+
+    async def split(self, group_id: str, fingerprint: str, *, by: Actor) -> FailureGroup:
+        now = self._clock.now()
+        whole, part = await self._change(
+            lambda connection: sql_group_changes.split_off(connection, group_id, fingerprint, by=by, now=now), 0
+        )
+        row = await self._read(lambda connection: sql_group_moves.row_of(connection, part))
+        await self._move(partial(sql_group_moves.take_out, whole=whole, part=row))
+        await self._change(lambda connection: sql_group_moves.settle(connection, [whole, part]), 0)
+        return await self._existing(part)
+
+    async def _gather(self, target: str) -> None:
+        """From all that were ever merged into it: an earlier merge may have been interrupted."""
+        for source in await self._read(lambda connection: sql_group_moves.merged_into(connection, target)):
+            await self._move(partial(sql_group_moves.gather, source=source, target=target))
+
+    async def _move(self, portion: Callable[..., Place | None]) -> None:
+        reached: Place | None = None
+        while (reached := await self._change(partial(portion, after=reached), LOT)) is not None:
+            pass
+
+    async def _existing(self, group_id: str) -> FailureGroup:
+        found = await self.group(group_id)
+        if found is None:
+            raise NotFound(
+                f"group {group_id} has no letters any more", remedy="`redrive groups` shows those that have"
+            )
+        return found

@@ -1,0 +1,143 @@
+"""Fills the search index behind the intake: letters that wait in `search_queue`, the newest first.
+
+1. Rows of the queue are claimed; whoever comes meanwhile takes others. A letter may have several rows, one for
+   each change. Somebody else may hold an older one: then the letter is left for later, so that nobody writes its
+   parts at the same time, and none of its changes is forgotten.
+2. The letters are read after that, so what is read is at least as new as what was queued.
+3. Their parts are written anew and the rows leave the queue, in the same transaction.
+
+Nothing here locks a letter: who records, changes or purges one never waits for this, except a purge that meets the
+very letters of a batch.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import ARRAY, BigInteger, Boolean, Text, and_, bindparam, case, delete, func, select, text
+
+from redrive.headers import decode_headers
+from redrive.message import MAX_ENVELOPE_BYTES, Message
+from redrive.search_document import MAX_SEARCHED
+from redrive.stores.columns import escape, microseconds
+from redrive.stores.schema import letters, revisions, search_parts, search_queue
+from redrive.stores.search_parts import as_tokens, as_vector, parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection, Row, Select
+
+    from redrive.stores.expressions import Values
+
+BATCH = 100
+"""Letters at once: some milliseconds of work, so that nothing else in the process has to wait for long."""
+
+_MOST_BYTES = 8 * 1024 * 1024
+_NO_MATTER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def backlog(connection: Connection) -> int:
+    """Letters that wait to be indexed; one that changed meanwhile may count twice."""
+    return connection.scalar(select(func.count()).select_from(search_queue)) or 0
+
+
+def is_waiting(connection: Connection) -> bool:
+    return connection.scalar(select(search_queue.c.id).limit(1)) is not None
+
+
+def index_waiting(connection: Connection, at_most: int = BATCH) -> int:
+    """How many letters were indexed: at most so many, fewer if they are large. 0: none waits, or others do it."""
+    rows = _claim(connection, at_most)
+    if not rows:
+        return 0
+    taken = _fitting(connection, rows)
+    _write(connection, list(_read(connection, taken)), taken)
+    done = [row.id for row in rows if row.letter_id in taken]
+    connection.execute(delete(search_queue).where(search_queue.c.id.in_(done)))
+    return len(taken)
+
+
+def _claim(connection: Connection, at_most: int) -> list[Row[int, str]]:
+    """The queue's rows of letters that nobody else is at."""
+    queued = select(search_queue.c.id, search_queue.c.letter_id)
+    newest = queued.order_by(search_queue.c.id.desc()).limit(at_most)
+    held = connection.execute(newest.with_for_update(skip_locked=True)).all()
+    of_these = search_queue.c.letter_id.in_(list({row.letter_id for row in held}))
+    known = connection.execute(queued.where(of_these)).all() if held else []
+    if len(known) != len(held):
+        held = connection.execute(queued.where(of_these).with_for_update(skip_locked=True)).all()
+    mine = {row.id for row in held}
+    latest = {row.letter_id: row.id for row in sorted(held, key=lambda row: row.id)}
+    elsewhere = {
+        row.letter_id for row in known if row.id not in mine and row.id < latest.get(row.letter_id, row.id)
+    }
+    return [row for row in held if row.letter_id not in elsewhere]
+
+
+def _fitting(connection: Connection, rows: Sequence[Row[int, str]]) -> list[str]:
+    """As many letters as may be in memory together, at least one."""
+    waiting = list(dict.fromkeys(row.letter_id for row in rows))
+    sizes = _current(letters.c.id, func.length(revisions.c.body).label("size")).where(letters.c.id.in_(waiting))
+    size_of = {row.id: row.size or 0 for row in connection.execute(sizes)}
+    taken: list[str] = []
+    total = 0
+    for letter_id in waiting:
+        total += min(size_of.get(letter_id, 0), MAX_ENVELOPE_BYTES)
+        if taken and total > _MOST_BYTES:
+            break
+        taken.append(letter_id)
+    return taken
+
+
+def _read(connection: Connection, letter_ids: Sequence[str]) -> Iterator[Values]:
+    """The parts of those that are still there."""
+    # A body too large for an envelope is searched by its beginning only, so no more of it is read.
+    size = func.length(revisions.c.body)
+    beginning = func.substr(revisions.c.body, 1, MAX_SEARCHED + 1)
+    body = case((size > MAX_ENVELOPE_BYTES, beginning), else_=revisions.c.body).label("body")
+    columns = (letters.c.id, letters.c.created_at, letters.c.type, letters.c.text, revisions.c.headers)
+    query = _current(*columns, body)
+    write = as_vector if connection.dialect.name == "postgresql" else as_tokens
+    for row in connection.execute(query.where(letters.c.id.in_(letter_ids))):
+        headers = decode_headers(row.headers)
+        message = Message(id="", queue="", body=row.body, headers=headers, sent_at=_NO_MATTER)
+        for part in parts_of(row.type, row.text, message):
+            own = {"letter_id": row.id, "created_at": row.created_at, "loose": part.loose}
+            yield own | {"words": write(part), "facts": part.facts}
+
+
+def _current(*columns: Any) -> Select[Any]:
+    current = and_(revisions.c.letter_id == letters.c.id, revisions.c.number == letters.c.revision)
+    return select(*columns).join(revisions, current)
+
+
+def _write(connection: Connection, rows: Sequence[Values], replaced: list[str]) -> None:
+    connection.execute(delete(search_parts).where(search_parts.c.letter_id.in_(replaced)))
+    if not rows:
+        return
+    if connection.dialect.name == "postgresql":
+        connection.execute(_NEW_PARTS, _columns(rows))
+    else:
+        connection.execute(search_parts.insert(), rows)
+
+
+_ARRAYS = {"letter_id": Text, "created_at": BigInteger, "loose": Boolean, "words": Text, "facts": Text}
+_NEW_PARTS = text(
+    "INSERT INTO search_parts (letter_id, created_at, loose, words, facts)"
+    " SELECT new.letter_id, new.created_at, new.loose, new.words::tsvector, new.facts::jsonb"
+    " FROM unnest(:letter_id, :created_at, :loose, :words, :facts)"
+    " AS new (letter_id, created_at, loose, words, facts)"
+).bindparams(*(bindparam(name, type_=ARRAY(each)) for name, each in _ARRAYS.items()))
+# Arrays in one statement: a row each would cost a message each.
+
+
+def _columns(rows: Sequence[Values]) -> Values:
+    return {
+        "letter_id": [escape(row["letter_id"]) for row in rows],
+        "created_at": [microseconds(row["created_at"]) for row in rows],
+        "loose": [row["loose"] for row in rows],
+        "words": [row["words"] for row in rows],
+        "facts": [row["facts"] for row in rows],
+    }

@@ -1,0 +1,78 @@
+"""Which letters a query selects: the ids of a page, or of all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import literal, select, tuple_
+
+from redrive.letter_query import MAX_PAGE
+from redrive.search_terms import Field, FieldTerm, Op
+from redrive.stores.schema import letters
+from redrive.stores.sql_search import conditions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import ColumnElement, Select, Tuple
+
+    from redrive.letter_query import LetterQuery, Place
+    from redrive.search_terms import Term
+
+
+def terms_of(query: LetterQuery) -> tuple[Term, ...]:
+    """The query's own fields as terms, and those of its filter."""
+    given = (
+        (Field.STATUS, Op.IS, query.status),
+        (Field.QUEUE, Op.IS, query.queue),
+        (Field.HANDLER, Op.IS, query.handler),
+        (Field.TYPE, Op.IS, query.type),
+        (Field.GROUP, Op.BEGINS, query.group),
+        (Field.CREATED, Op.LESS, query.created_before),
+        (Field.CREATED, Op.MORE, query.created_after),
+    )
+    own = (FieldTerm(field=field, op=op, values=(value,)) for field, op, value in given if value is not None)
+    return (*own, *query.where.terms)
+
+
+def needs_index(query: LetterQuery) -> bool:
+    """Whether the search index is asked, and not only the letters themselves."""
+    return not all(isinstance(term, FieldTerm) for term in query.where.terms)
+
+
+def page_size(limit: int) -> int:
+    return max(0, min(limit, MAX_PAGE))
+
+
+def page_of(query: LetterQuery, dialect: str) -> Select[str]:
+    """The ids of one page's letters: the nearest ones behind `after` or before `before`, nearest first."""
+    return in_order(all_of(query, dialect), query, letters.c.created_at, letters.c.id).limit(
+        page_size(query.limit)
+    )
+
+
+def all_of(query: LetterQuery, dialect: str) -> Select[str]:
+    """The ids of every letter of every page."""
+    return select(letters.c.id.label("id")).where(*selected(query, terms_of(query), dialect))
+
+
+def selected(query: LetterQuery, terms: Iterable[Term], dialect: str) -> list[ColumnElement[bool]]:
+    """The conditions of these terms of the query, and of its ids."""
+    found = conditions(terms, dialect)
+    if query.ids is not None:
+        found.append(letters.c.id.in_(list(dict.fromkeys(query.ids))))
+    return found
+
+
+def in_order(found: Select[Any], query: LetterQuery, *columns: ColumnElement[Any]) -> Select[Any]:
+    """From the query's place on, in the order of pages: by these columns, when a letter failed and its id."""
+    if query.after is not None:
+        found = found.where(tuple_(*columns) < _place(query.after))
+    if query.before is not None:
+        return found.where(tuple_(*columns) > _place(query.before)).order_by(*columns)
+    return found.order_by(*(column.desc() for column in columns))
+
+
+def _place(place: Place) -> Tuple:
+    columns = letters.c
+    return tuple_(literal(place.created_at, columns.created_at.type), literal(place.id, columns.id.type))

@@ -1,0 +1,92 @@
+"""Letters with bodies and their whole story, many at a time: a few statements per lot, and no lot larger than
+memory allows (G7).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+
+from redrive.stores.expressions import lots
+from redrive.stores.schema import audit, failures, letters, revisions
+from redrive.stores.sql_audit import happening
+from redrive.stores.sql_rows import letter_of, revision_of, select_letters
+from redrive.stores.told import retell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import Column, ColumnElement, Connection, Row, Table
+
+    from redrive.dead_letter import DeadLetter
+
+BUDGET = 8 * 1024 * 1024
+"""Bytes of bodies, headers and failures that are read at once; one letter alone may be larger."""
+AT_ONCE = 200
+
+
+def portions(connection: Connection, letter_ids: Sequence[str], *, story: bool) -> list[list[str]]:
+    """The ids, each once and in their order, in portions that may be read at once."""
+    found: list[list[str]] = []
+    for lot in lots(letter_ids):
+        sizes = _sizes(connection, lot, story=story)
+        room = 0
+        for letter_id in lot:
+            size = sizes[letter_id]
+            if not found or size > room or len(found[-1]) >= AT_ONCE:
+                found.append([])
+                room = BUDGET
+            found[-1].append(letter_id)
+            room -= size
+    return found
+
+
+def read(connection: Connection, letter_ids: Sequence[str], *, story: bool) -> list[DeadLetter]:
+    """Those that exist, in the order of the ids. Without `story`, only the bodies are added to what a list has."""
+    rows = connection.execute(select_letters(bodies=not story).where(letters.c.id.in_(list(letter_ids)))).all()
+    by_id = {row.id: row for row in rows}
+    wanted = [by_id[letter_id] for letter_id in letter_ids if letter_id in by_id]
+    return list(with_story(connection, wanted)) if story else [letter_of(row) for row in wanted]
+
+
+def with_story(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[DeadLetter]:
+    """The letters of these rows, read without their bodies, with everything that belongs to them."""
+    ids = [row.id for row in rows]
+    edits = _by_letter(connection, revisions, ids, order=(revisions.c.number,))
+    told = _by_letter(connection, failures, ids, order=(failures.c.generation, failures.c.attempt))
+    lines = _by_letter(connection, audit, ids, order=(audit.c.id,))
+    for row in rows:
+        every = tuple(revision_of(row, each) for each in edits[row.id])
+        yield letter_of(
+            row,
+            next(each.message for each in every if each.number == row.revision),
+            failures=tuple(retell(each.told) for each in told[row.id]),
+            generations=tuple(each.generation for each in told[row.id]),
+            revisions=every,
+            history=tuple(happening(each) for each in lines[row.id]),
+        )
+
+
+def _sizes(connection: Connection, letter_ids: list[str], *, story: bool) -> Mapping[str, int]:
+    held = func.coalesce(func.length(revisions.c.body), 0) + func.length(revisions.c.headers)
+    sizes: dict[str, int] = defaultdict(int)
+    measured: list[tuple[Table, ColumnElement[int]]] = [(revisions, held)]
+    if story:
+        measured.append((failures, func.length(failures.c.told)))
+    for table, size in measured:
+        query = select(table.c.letter_id, func.sum(size)).where(table.c.letter_id.in_(letter_ids))
+        for letter_id, total in connection.execute(query.group_by(table.c.letter_id)):
+            sizes[letter_id] += int(total)
+    return sizes
+
+
+def _by_letter(
+    connection: Connection, table: Table, letter_ids: list[str], *, order: Iterable[Column[Any]]
+) -> Mapping[str, list[Row[Any]]]:
+    found: dict[str, list[Row[Any]]] = defaultdict(list)
+    query = select(table).where(table.c.letter_id.in_(letter_ids)).order_by(table.c.letter_id, *order)
+    for row in connection.execute(query):
+        found[row.letter_id].append(row)
+    return found

@@ -1,0 +1,167 @@
+"""The folder of archives: what retention takes out of the store is whole in here first (SD4).
+
+1. A file is written under a name that ends in `.part`, synced, renamed and its folder synced. From then on it is
+   never written again. Crash before the rename: the part is thrown away by the next run.
+2. It is read back from the disk, letter by letter, and compared with what the store gave. One that differs is
+   renamed to end in `.damaged`, and nothing of it is purged.
+
+One process at a time writes here: it holds the folder's lock (flock), which the kernel frees when it dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import os
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+from redrive.clock import new_id
+from redrive.errors import CorruptFile, Refused, Unreachable
+from redrive.upkeep.archive_file import ArchiveLines, digest_of, read_archive
+from redrive.upkeep.spool_segment import make_folder, sync_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from redrive.dead_letter import DeadLetter, Version
+
+_NAME = re.compile(r"letters-\d{8}T\d{6}Z-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl\.gz")
+_PART, _DAMAGED, _LOCK = ".part", ".damaged", ".lock"
+_REMEDY = "nothing of it was purged; make room, or name another folder in [retention] archive"
+
+
+class Archive:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Refused if another process writes here. What a dead one left half written is thrown away."""
+        try:
+            make_folder(self._folder)
+            descriptor = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            self._fail(self._folder, error)
+        try:
+            self._take(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def files(self) -> list[Path]:
+        """Every whole file, newest first."""
+        if not self._folder.is_dir():
+            return []
+        return newest_first(path for path in self._folder.iterdir() if _NAME.fullmatch(path.name))
+
+    def begin(self, at: datetime, *, by: str) -> NewArchive:
+        path = self._folder / f"letters-{at:%Y%m%dT%H%M%SZ}-{new_id()}.jsonl.gz"
+        try:
+            return NewArchive(path, at, by)
+        except OSError as error:
+            self._fail(path, error)
+
+    def _take(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(
+                f"another process is archiving into {self._folder}", remedy="wait until it has ended"
+            ) from None
+        for part in self._folder.glob(f"*{_PART}"):
+            part.unlink(missing_ok=True)
+
+    @staticmethod
+    def _fail(path: Path, error: OSError) -> NoReturn:
+        raise _unwritable(path, error) from error
+
+
+class NewArchive:
+    """A file that is being written. For one thread at a time."""
+
+    def __init__(self, path: Path, at: datetime, by: str) -> None:
+        self.path = path
+        self.versions: list[Version] = []
+        """The letters it holds, as they were when they were put in."""
+        self._digests: dict[str, bytes] = {}
+        self._part = path.with_name(path.name + _PART)
+        self._lines = ArchiveLines()
+        descriptor = os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        self._file = os.fdopen(descriptor, "wb")
+        self._packed = gzip.GzipFile(fileobj=self._file, mode="wb", filename="", mtime=at.timestamp())
+        self._packed.write(self._lines.head(written_at=at, by=by))
+
+    def add(self, letter: DeadLetter) -> bool:
+        """False, and it is not in the file, if no reader would take a line that long."""
+        line = self._lines.letter(letter)
+        if line is None:
+            return False
+        try:
+            self._packed.write(line)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+        self._digests[letter.id] = digest_of(letter)
+        self.versions.append(letter.version)
+        return True
+
+    def finish(self) -> None:
+        """Durable under its name when it returns."""
+        try:
+            self._packed.write(self._lines.end())
+            self._packed.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._part.rename(self.path)
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+
+    def read_back(self) -> None:
+        """CorruptFile, and the file is set aside, unless every letter in it is what was put in."""
+        try:
+            self._compare()
+        except CorruptFile:
+            self.path.rename(self.path.with_name(self.path.name + _DAMAGED))
+            raise
+
+    def _compare(self) -> None:
+        _forget_pages(self.path)
+        found = {letter.id: digest_of(letter) for letter in read_archive(self.path)}
+        if found != self._digests:
+            raise CorruptFile(f"the archive {self.path} does not hold what was written", remedy=_REMEDY)
+
+    def abandon(self) -> None:
+        """Throws away what is not finished. Safe to repeat, and after `finish`."""
+        for closing in (self._packed.close, self._file.close):
+            try:
+                closing()
+            except OSError:
+                continue  # a full disk again: the file goes in any case
+        self._part.unlink(missing_ok=True)
+
+
+def newest_first(paths: Iterable[Path]) -> list[Path]:
+    """Archives by their names, which begin with the time; other files behind them, in their order."""
+    given = list(paths)
+    archives = [path for path in given if _NAME.fullmatch(path.name)]
+    others = [path for path in given if not _NAME.fullmatch(path.name)]
+    return [*sorted(archives, key=lambda path: path.name, reverse=True), *others]
+
+
+def _forget_pages(path: Path) -> None:
+    """So that it is the disk that is read, not what is still in memory. Where that cannot be had: as it is."""
+    if hasattr(os, "posix_fadvise"):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(descriptor)
+
+
+def _unwritable(path: Path, error: OSError) -> Unreachable:
+    return Unreachable(f"cannot write the archive {path}: {error.strerror or error}", remedy=_REMEDY)

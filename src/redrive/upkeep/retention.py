@@ -1,0 +1,182 @@
+"""RESOLVED and DISCARDED letters older than a limit leave the store: archived, read back, then purged (T18, SD4).
+
+1. What the last run had archived and not purged any more is purged, if it is still what the archive holds.
+2. A batch of the letters that were settled longest ago is written into an archive file of its own.
+   Crash here: a part of a file, thrown away by the next run; the store is untouched.
+3. The file is read back from the disk and compared, letter by letter.
+   Crash here: a whole file, and the store untouched: step 1 of the next run.
+4. Its letters are purged, a few per transaction, each guarded: one that changed since it was archived stays.
+   Crash here: some are gone and in the file, the others are in both: step 1 of the next run.
+
+A letter that changed between two runs is archived again by the later one; the newer file is the one that counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing, nullcontext
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from redrive import __version__, faults
+from redrive.dead_letter import Actor
+from redrive.duration import short
+from redrive.letter_query import LetterQuery
+from redrive.pace import Pace
+from redrive.upkeep.archive_file import read_archive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from redrive.clock import Clock
+    from redrive.dead_letter import Version
+    from redrive.stores import DeadLetterStore
+    from redrive.upkeep.archive import Archive, NewArchive
+    from redrive.upkeep.clock_note import ClockNote
+
+_PURGED_AT_ONCE = 100
+"""Letters of one transaction: nobody waits long for it."""
+
+
+class Retained(msgspec.Struct, frozen=True):
+    """What became of the letters so far."""
+
+    purged: int = 0
+    left: int = 0
+    """Changed while they were archived, or too large for an archive: still in the store."""
+    files: int = 0
+    """Archives that were written."""
+
+
+class Retention:
+    """`archive` None: purged without a trace but the lines of history."""
+
+    def __init__(
+        self,
+        *,
+        store: DeadLetterStore,
+        archive: Archive | None,
+        clock: Clock,
+        clock_note: ClockNote,
+        actor: str,
+    ) -> None:
+        self._store = store
+        self._archive = archive
+        self._clock = clock
+        self._clock_note = clock_note
+        self._actor = actor
+        self.done = Retained()
+        """Told even if the run ends in an error."""
+
+    async def due(self, keep: float) -> int:
+        """How many letters a run would take away now."""
+        return await self._store.count_ended(before_now(self._clock, keep))
+
+    async def run(
+        self,
+        keep: float,
+        *,
+        batch: int,
+        rate: float | None = None,
+        at_most: int | None = None,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> Retained:
+        """Until nothing older than `keep` seconds is left, or `at_most` letters were taken in hand, `rate` of them
+        per second. Refused, and nothing is purged, if the clock may be wrong or another process is at it.
+        """
+        pace = Pace(rate, self._clock)
+        await self._check_clock(keep)
+        advance = on_progress or (lambda _done: None)
+        passage = _Passage(before_now(self._clock, keep), f"older than {short(keep)}", pace, advance)
+        with nullcontext() if self._archive is None else self._archive.alone():
+            await self._finish_last(passage, at_most)
+            after: Version | None = None
+            met = self.done.purged
+            while at_most is None or met < at_most:
+                size = batch if at_most is None else min(batch, at_most - met)
+                found = await self._store.ended(passage.before, after=after, limit=size)
+                if not found:
+                    break
+                await self._take(found, passage)
+                met, after = met + len(found), found[-1]
+        return self.done
+
+    async def _check_clock(self, keep: float) -> None:
+        newest = await self._store.find(LetterQuery(limit=1))
+        moment = max((max(each.created_at, each.changed_at) for each in newest), default=None)
+        self._clock_note.check(self._clock.now(), newest=moment, keep=keep)
+
+    async def _finish_last(self, passage: _Passage, at_most: int | None) -> None:
+        files = [] if self._archive is None else self._archive.files()
+        if not files:
+            return
+        # Files are written one after the other, so only the newest can hold what is not purged.
+        versions = await asyncio.to_thread(_versions_of, files[0], passage.before)
+        await self._purge(versions[:at_most], passage, files[0].name, count_left=False)
+
+    async def _take(self, found: Sequence[Version], passage: _Passage) -> None:
+        if self._archive is None:
+            await self._purge(found, passage, None)
+            return
+        file = await self._write(self._archive, [each.id for each in found])
+        await asyncio.to_thread(file.read_back)
+        faults.point("retention.after_verify")
+        self._note(files=1)
+        await self._purge(file.versions, passage, file.path.name)
+
+    async def _write(self, archive: Archive, letter_ids: list[str]) -> NewArchive:
+        faults.point("retention.before_archive")
+        file = archive.begin(self._clock.now(), by=f"redrive {__version__}")
+        try:
+            async with aclosing(self._store.whole(letter_ids)) as letters:
+                async for letter in letters:
+                    if not await asyncio.to_thread(file.add, letter):
+                        self._note(left=1)
+            await asyncio.to_thread(file.finish)
+        finally:
+            file.abandon()
+        faults.point("retention.after_archive")
+        return file
+
+    async def _purge(
+        self, versions: Sequence[Version], passage: _Passage, file: str | None, *, count_left: bool = True
+    ) -> None:
+        reason = f"{passage.why}, {'not archived' if file is None else f'archived in {file}'}"
+        size = passage.pace.window(_PURGED_AT_ONCE, within=1.0)
+        for start in range(0, len(versions), size):
+            lot = versions[start : start + size]
+            for _ in lot:
+                await passage.pace.turn()
+            faults.point("retention.before_purge")
+            left = await self._store.purge(lot, by=Actor(self._actor, reason))
+            faults.point("retention.after_purge")
+            self._note(purged=len(lot) - len(left), left=len(left) if count_left else 0)
+            passage.advance(len(lot) - (0 if count_left else len(left)))
+
+    def _note(self, *, purged: int = 0, left: int = 0, files: int = 0) -> None:
+        done = self.done
+        self.done = Retained(done.purged + purged, done.left + left, done.files + files)
+
+
+class _Passage(NamedTuple):
+    """What one run has to know at every step."""
+
+    before: datetime
+    why: str
+    pace: Pace
+    advance: Callable[[int], None]
+
+
+def before_now(clock: Clock, keep: float) -> datetime:
+    try:
+        return clock.now() - timedelta(seconds=keep)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)  # nothing is that old
+
+
+def _versions_of(path: Path, before: datetime) -> list[Version]:
+    """Of a sound file, what is older than `before`: the limit may have been longer when it was written."""
+    return [letter.version for letter in read_archive(path) if letter.changed_at < before]

@@ -1,0 +1,29 @@
+"""Lets children run into an armed point until enough of them have died there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chaos.lab.scenarios import chance
+from chaos.lab.supervisor import KILLED
+
+if TYPE_CHECKING:
+    from chaos.lab.scenarios import Scenario
+    from chaos.lab.supervisor import Experiment
+
+_TRIES = 20
+
+
+def kill(lab: Experiment, play: Scenario, point: str, times: int) -> None:
+    """Kills that many, then lets everything come to rest."""
+    hits, ended = 0, 0
+    for _ in range(times * _TRIES):
+        if ended == 0:
+            play.set_stage(lab)
+        faults = f"{point}=kill9:{chance(point, type(play))}"
+        ended = lab.ended(play.begin(lab, faults), faults)
+        hits += ended == KILLED
+        if hits == times:
+            break
+    play.come_to_rest(lab)
+    assert hits == times, f"killed {hits} times at {point}, {times} wanted"
