@@ -250,8 +250,8 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
     merged: tuple[str, ...] = ()
     """Groups whose letters come here since somebody merged them into this one."""
     redrives: Mapping[str, int] = {}
-    """How the redrives of its newest REDRIVES_OF letters ended, `under way` for those that have not. Empty in lists,
-    like `history`.
+    """How the redrives of its newest REDRIVES_OF letters ended, `under way` for those that have not. Empty in
+    lists, like `history`.
     """
     history: tuple[Happening, ...] = ()
     """What people said about it, and which groups they merged into it and split off."""

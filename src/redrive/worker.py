@@ -183,8 +183,8 @@ class Worker:
             log.warning("upkeep failed, will be tried again", what=what, **error_facts(error))
 
     async def _tend_store(self) -> None:
-        """Brings what was spooled. Without that, the store is asked for a sign of life at the start and while it is
-        away: nobody should have to wait for the next failure to know.
+        """Brings what was spooled. If nothing was, the store is asked for a sign of life at the start and while it
+        is away: nobody should have to wait for the next failure to know.
         """
         if self._availability.due and self._spool.pending().segments:
             await self._drain_spool()

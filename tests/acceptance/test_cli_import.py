@@ -271,6 +271,19 @@ def test_no_file_is_so_strange_that_it_gives_a_stack_trace(tmp_path: Path, conte
         assert len(ended.err) < 20_000
 
 
+def test_texts_that_databases_choke_on_come_in_or_are_told(desk: Desk) -> None:
+    texts = ["\x00", "\ud800", "\u241b0000", "' OR 1=1 --", "x" * 2000, "".join(map(chr, range(300, 900)))]
+    names = ("queue", "handler", "id", "source", "key", "identity")
+    lines = [json.dumps(LINE | {"id": text} | {name: text}) for text in texts for name in names]
+    long = [json.dumps(LINE | {name: "".join(map(chr, range(1000, 9000)))}) for name in ("queue", "handler")]
+
+    ended = desk.redrive("import", file_of(desk, "\n".join(lines + long)), "--yes")
+
+    assert (ended.code, ended.out.endswith(" 2 could not be read.\n")) == (4, True), ended.err
+    assert ended.err.count("is longer than 2000 bytes") == 2
+    assert {letter.message.id for letter in everything(desk).values()} == set(texts)
+
+
 def test_a_payload_is_in_no_complaint(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     secret = json.dumps(LINE | {"data": "4111 1111 1111 1111", "at": "never"})

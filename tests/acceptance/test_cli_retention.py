@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import event
 
-from redrive.dead_letter import DeadLetter, Status, Transition
+from redrive.dead_letter import Actor, DeadLetter, Status, Transition
 from redrive.letter_query import LetterQuery
 from redrive.stores import sql_retention
 from redrive.stores.sqlite import SqliteStore
@@ -200,6 +200,38 @@ def test_a_letter_that_changed_after_it_was_archived_stays(in_use: Desk, monkeyp
     assert "1 letter stayed" in ended.err
     assert remaining(in_use)[first] == "RESOLVED"
     assert second not in remaining(in_use)
+
+
+def test_a_letter_that_changed_before_it_was_archived_stays(in_use: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = settled(in_use, 2)
+    real = type(in_use.store()).ended
+
+    async def meanwhile(self: Any, *arguments: Any, **more: Any) -> Any:
+        found = await real(self, *arguments, **more)
+        if found:
+            await self.change([first], Transition.RESTORE, by=Actor("ann", "wait"))
+            await self.change([first], Transition.RESOLVE, by=Actor("ann", "now"))
+        return found
+
+    monkeypatch.setattr(type(in_use.store()), "ended", meanwhile)
+    ended = in_use.redrive("retention", "run", "--yes")
+
+    assert (ended.code, ended.out) == (0, "Purged 1 letter, archived in 1 file.\n")
+    assert remaining(in_use)[first] == "RESOLVED"
+    assert second not in remaining(in_use)
+
+
+def test_what_is_not_in_the_archive_as_it_is_in_the_store_is_archived_again(in_use: Desk) -> None:
+    [letter_id] = settled(in_use, 1)
+    in_use.redrive("retention", "run", "--yes")
+    in_use.redrive("import", ".redrive/archive", "--yes")  # now its history is longer
+
+    ended = in_use.redrive("retention", "run", "--yes")
+
+    assert ended.out == "Purged 1 letter, archived in 1 file.\n"
+    newest, older = archived(in_use)
+    assert (newest.id, older.id) == (letter_id, letter_id)
+    assert [line.what for line in newest.history[len(older.history) :]] == ["purged", "imported"]
 
 
 def test_what_an_earlier_run_archived_and_did_not_purge_is_not_archived_twice(in_use: Desk) -> None:

@@ -209,10 +209,10 @@ def assert_shown(number: int, travelled: Travelled) -> None:
 
 
 @pytest.mark.parametrize("number", [CASES[0], *CASES[30:40]])
-def test_its_body_can_be_written_out_as_it_is(number: int, travelled: Travelled) -> None:
-    sent, letter, _ = travelled.journeys[number]
+def test_its_body_can_be_written_out_as_it_is(number: int, travelled_on_files: Travelled) -> None:
+    sent, letter, _ = travelled_on_files.journeys[number]
 
-    assert travelled.desk.redrive("show", letter.id, "--body").raw == (sent.body or b"")
+    assert travelled_on_files.desk.redrive("show", letter.id, "--body").raw == (sent.body or b"")
 
 
 @pytest.mark.parametrize("output", ["table", "json", "jsonl"])
@@ -243,14 +243,14 @@ def test_the_groups_and_the_statistics_of_all_draw_nothing_on_the_terminal(trave
 
 @pytest.mark.parametrize("whole", [[], ["--whole"]])
 def test_the_export_of_all_is_exact_and_draws_nothing_on_the_terminal(
-    whole: list[str], travelled: Travelled
+    whole: list[str], travelled_on_files: Travelled
 ) -> None:
-    exported = travelled.desk.redrive("export", *whole)
+    exported = travelled_on_files.desk.redrive("export", *whole)
     records = {record["id"]: record["message"] for record in map(json.loads, exported.out.splitlines())}
 
     assert exported.code == 0, exported.err
     assert not RAW_CONTROL.search(exported.out)
-    for sent, letter, _ in travelled.journeys:
+    for sent, letter, _ in travelled_on_files.journeys:
         record = records[letter.id]
         assert _decoded(record, "body") == sent.body
         assert _decoded(record, "key") == sent.key
@@ -258,9 +258,9 @@ def test_the_export_of_all_is_exact_and_draws_nothing_on_the_terminal(
         assert [name for name, _ in record["headers"]] == [name for name, _ in sent.headers]
 
 
-def test_the_export_of_all_as_csv_has_one_row_for_each_and_no_formula(travelled: Travelled) -> None:
+def test_the_export_of_all_as_csv_has_one_row_for_each_and_no_formula(travelled_on_files: Travelled) -> None:
     before = csv.field_size_limit(64 * 1024 * 1024)
-    exported = travelled.desk.redrive("export", "--output", "csv")
+    exported = travelled_on_files.desk.redrive("export", "--output", "csv")
     _, *rows = csv.reader(io.StringIO(exported.out, newline=""))
     csv.field_size_limit(before)
 

@@ -219,7 +219,10 @@ async def test_a_merge_of_which_one_transaction_was_not_answered_is_completed_wh
 
     group = await store.group(a_group().id)
     assert group is not None
-    assert (group.id, group.total) == (a_group("another").id, len(rows(postgres_store_url, "SELECT 1 FROM letters")))
+    assert (group.id, group.total) == (
+        a_group("another").id,
+        len(rows(postgres_store_url, "SELECT 1 FROM letters")),
+    )
     assert places.contradictions(postgres_store_url) == []
 
 

@@ -1,5 +1,5 @@
-"""F12: eight writers on the same identities, letters and groups at once. Whoever is in another's way is tried again,
-in bounds; what each was told adds up to exactly what is there in the end.
+"""F12: eight writers on the same identities, letters and groups at once. Whoever is in another's way is tried
+again, in bounds; what each was told adds up to exactly what is there in the end.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
@@ -156,7 +157,8 @@ class Storm:
             ids = [each.id for each in await store.find(LetterQuery(status=Status.PENDING, limit=20))]
             for claim in await store.claim(ids, owner="engine", lease=LEASE):
                 await store.settle(claim, Transition.SENT, by=ENGINE)
-                self.resolved += await store.confirm(claim.ticket, by=ANN)
+                confirmed = await store.confirm(claim.ticket, by=ANN)
+                self.resolved += confirmed
 
     async def _clear(self, store: SqlStore) -> None:
         for _ in range(8):
@@ -209,7 +211,7 @@ async def test_two_transactions_that_wait_for_each_other_both_succeed(postgres_s
     one, other = sorted([(await store.record(an_entry()))[0] for _ in range(2)])
     met, runs = asyncio.Barrier(2), Counter[str]()
 
-    def locking(first: str, second: str) -> object:
+    def locking(first: str, second: str) -> Coroutine[Any, Any, None]:
         def unit(connection: Connection) -> None:
             runs[first] += 1
             lock = text("SELECT 1 FROM letters WHERE id = :id FOR UPDATE")
@@ -220,7 +222,7 @@ async def test_two_transactions_that_wait_for_each_other_both_succeed(postgres_s
 
         return store._write(unit)
 
-    await asyncio.gather(locking(one, other), locking(other, one))  # type: ignore[arg-type]  # both are awaitable
+    await asyncio.gather(locking(one, other), locking(other, one))
 
     assert runs.total() == 3  # one of them ran twice
     await store.close()

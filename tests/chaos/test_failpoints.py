@@ -1,9 +1,12 @@
 """K5: every registered failpoint by {raise, hang}. Whatever breaks or stands still, the process goes on or ends by
 itself with an error, and nothing is lost. (kill -9 at every point is test_worker_kill.py.)
+
+On PostgreSQL, at the points around its transactions, with `REDRIVE_CHAOS_KILLS` of 1,000 and more.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,19 +14,27 @@ from collections.abc import Callable
 
 import pytest
 
-from chaos.lab.scenarios import SCENARIOS, Scenario, chance
+from chaos.lab.scenarios import ON_A_SERVER, SCENARIOS, Scenario, chance
 from chaos.lab.supervisor import KILLED, Experiment, Nursery
 
-PAIRS = [(point, scenario) for point, several in SCENARIOS.items() for scenario in several]
+LONG = int(os.environ.get("REDRIVE_CHAOS_KILLS") or 0) >= 1000
+STORES = {"sqlite": SCENARIOS, **({"postgresql": ON_A_SERVER} if LONG else {})}
+CASES = [
+    pytest.param(store, point, scenario, id=f"{store}-{point}-{scenario.__name__}")
+    for store, scenarios in STORES.items()
+    for point, several in scenarios.items()
+    for scenario in several
+]
+POINTS = [(store, point) for store, scenarios in STORES.items() for point in scenarios]
 LEASE, HANG = 0.3, 0.4
 _TRIES = 100
 
 
-@pytest.mark.parametrize(("point", "scenario"), PAIRS, ids=[f"{point}-{each.__name__}" for point, each in PAIRS])
+@pytest.mark.parametrize(("store", "point", "scenario"), CASES)
 def test_an_error_at_this_point_loses_nothing(
-    point: str, scenario: type[Scenario], experiment: Callable[..., Experiment]
+    store: str, point: str, scenario: type[Scenario], experiment: Callable[..., Experiment]
 ) -> None:
-    lab, play = experiment(sink=scenario.sink), scenario(lots=2)
+    lab, play = experiment(sink=scenario.sink, store=store), scenario(lots=2)
     faults = f"{point}=raise:{chance(point, scenario)}"
     for _ in range(_TRIES):
         play.set_stage(lab)
@@ -37,13 +48,13 @@ def test_an_error_at_this_point_loses_nothing(
     assert verdict.problems(duplicates_allowed=None, set_apart_allowed=lab.kills) == []
 
 
-@pytest.mark.parametrize("point", SCENARIOS)
+@pytest.mark.parametrize(("store", "point"), POINTS)
 def test_a_process_that_stands_still_at_this_point_for_longer_than_its_lease_loses_nothing(
-    point: str, experiment: Callable[..., Experiment], second_nursery: Nursery
+    store: str, point: str, experiment: Callable[..., Experiment], second_nursery: Nursery
 ) -> None:
     """The next process does not wait for it, so both have the same messages or letters in hand."""
-    scenario = SCENARIOS[point][0]
-    lab, play = experiment(sink=scenario.sink, lease=LEASE), scenario(lots=1)
+    scenario = STORES[store][point][0]
+    lab, play = experiment(sink=scenario.sink, lease=LEASE, store=store), scenario(lots=1)
     play.set_stage(lab)
     slow = play.begin(lab, f"{point}=hang:{HANG}")
     while not (lab.struck(point) or slow.ended_within(0.02)):

@@ -1,5 +1,5 @@
-"""F1, F11, F16 on PostgreSQL: kill -9 of processes that write to it, at every point around its transactions, and of
-the server itself. None lost, no duplicate rows, counters equal to a recount.
+"""F1, F11, F16 on PostgreSQL: kill -9 of processes that write to it, at every point around its transactions, and
+of the server itself. None lost, no duplicate rows, counters equal to a recount.
 
 `REDRIVE_CHAOS_KILLS` says how many kills in all (half as many as on files), `REDRIVE_CHAOS_SEED` repeats the dice.
 """
@@ -15,13 +15,14 @@ import pytest
 
 from chaos.lab.killing import kill
 from chaos.lab.scenarios import ON_A_SERVER, Recording, Scenario
-from chaos.lab.supervisor import Experiment, Nursery
+from chaos.lab.supervisor import KILLED, Experiment, Nursery
 from support.postgres_server import PrivatePostgres
 
 KILLS = math.ceil(int(os.environ.get("REDRIVE_CHAOS_KILLS") or 200) / 2)
 PAIRS = [(point, scenario) for point, several in ON_A_SERVER.items() for scenario in several]
 PER_PAIR = math.ceil(KILLS / len(PAIRS))
-SERVER_KILLS = math.ceil(KILLS / 30)
+AT_RANDOM = math.ceil(KILLS / 20)
+SERVER_KILLS = math.ceil(KILLS / 50)
 
 
 @pytest.mark.timeout(60 + 10 * PER_PAIR)
@@ -34,6 +35,26 @@ def test_killed_at_this_point_nothing_is_lost_or_doubled_on_the_server(
     kill(lab, play, point, PER_PAIR)
 
     assert lab.problems(play.in_flight) == []
+
+
+@pytest.mark.timeout(60 + 5 * AT_RANDOM)
+def test_a_writer_killed_at_any_moment_loses_nothing_that_it_was_told_and_doubles_nothing(
+    experiment: Callable[..., Experiment], second_nursery: Nursery
+) -> None:
+    lab = experiment(store="postgresql")
+    while lab.kills < AT_RANDOM:
+        lab.nursery, other = second_nursery, lab.nursery
+        beside = lab.start("record", letters=50)  # and begins with what the others left, at the same time as they
+        lab.nursery = other
+        writer = lab.start("record", letters=100_000, at_once=200)
+        assert not writer.ended_within(lab.dice.uniform(0.05, 0.4))
+        writer.signal(signal.SIGKILL)
+        assert writer.wait() == KILLED
+        lab.kills += 1
+        assert beside.wait() == 0, lab.told()
+    Recording().come_to_rest(lab)
+
+    assert lab.problems(in_flight=0) == []
 
 
 @pytest.mark.timeout(60 + 20 * SERVER_KILLS)

@@ -10,17 +10,16 @@ from typing import NamedTuple
 import msgspec
 import pytest
 from hypothesis import given, settings
-from sqlalchemy import select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from redrive.dead_letter import DeadLetter, Transition
 from redrive.letter_query import MAX_PAGE, LetterQuery, Place
-from redrive.search import DataTerm, Filter, HeaderTerm, Term, TextTerm
+from redrive.search import DataTerm, FieldTerm, Filter, HeaderTerm, Term, TextTerm
 from redrive.search_match import matches
 from redrive.stores import DeadLetterStore
 from redrive.stores.postgres import PostgresStore
-from redrive.stores.schema import letters as table
-from redrive.stores.sql_search import conditions
+from redrive.stores.postgres_search import _gathered_page
+from redrive.stores.sql_selection import page_of
 from redrive.stores.sqlite import SqliteStore
 from redrive.testing.clock import ManualClock
 from redrive.testing.letters import NOON
@@ -145,9 +144,13 @@ MARK, NUMBER = "zzmarkzz", 1_918_273_645
 @settings(max_examples=1000)
 @given(filters)
 def test_nothing_that_a_person_wrote_is_in_the_sql(filter_: Filter) -> None:
-    marked = Filter(tuple(map(_marked, filter_.terms)))
-    for name, dialect in DIALECTS.items():
-        statement = str(select(table.c.id).where(*conditions(marked.terms, name)).compile(dialect=dialect))
+    query = LetterQuery(where=Filter(tuple(map(_marked, filter_.terms))), queue=MARK, group=MARK)
+    leaders = [term for term in query.where.terms if not isinstance(term, FieldTerm)]
+    statements = [
+        *(page_of(query, name).compile(dialect=dialect) for name, dialect in DIALECTS.items()),
+        *(_gathered_page(query, leader).compile(dialect=DIALECTS["postgresql"]) for leader in leaders),
+    ]
+    for statement in map(str, statements):
         assert MARK not in statement
         assert str(NUMBER) not in statement
 

@@ -94,6 +94,10 @@ class PostgresServer:
     def fetch(self, statement: str, *values: Any, url: str | None = None) -> list[tuple[Any, ...]]:
         return _elsewhere(_ask(url or self.url(), statement, values))
 
+    def is_somebody_waiting(self) -> bool:
+        """Whether some statement waits for a lock."""
+        return self.fetch("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") != [(0,)]
+
     def clean_up(self) -> None:
         for name in list(self._made):
             self.drop_database(self.url(name))

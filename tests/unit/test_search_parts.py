@@ -103,6 +103,13 @@ def test_tokens_of_headers_are_exact(term: str) -> None:
         assert bool(there & set(tokens_for(exists))) is header_matches(exists, headers)
 
 
+def test_no_key_can_look_like_a_value() -> None:
+    term = DataTerm(path=("a",), op=Op.IS, values=("x",))
+
+    for disguised in ({"a": {"": {"=sx": 1}}}, {"a": {"=sx": 1}}, {"a": {"": "x"}}, {"a": {"sx": 1}}):
+        assert not set(tokens_of(disguised, ())) & set(tokens_for(term))
+
+
 def test_a_document_of_very_many_values_is_loose() -> None:
     assert tokens_of({"many": list(range(MOST_TOKENS * 2))}, ()) == [LOOSE]
     assert tokens_of({"nested": [[1]]}, ()) == [LOOSE]

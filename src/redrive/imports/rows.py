@@ -38,7 +38,7 @@ class _Cut(Exception):
 
 
 def rows_of(source: Opened) -> Iterator[Row | Bad]:
-    if b"\x00" in source.head:
+    if b"\x00" in source.head.partition(b"\n")[0]:
         return iter([Bad(1, "it is neither JSON nor CSV")])
     if source.head.startswith(b"["):
         return _of_array(source.stream)

@@ -147,7 +147,7 @@ class DeadLetterStore(Protocol):
         """What letters have in that field, as far as it is counted: with this beginning, most letters first."""
         ...
 
-    async def index(self, *, at_most: int = 100) -> int:
+    async def index(self, *, at_most: int = 250) -> int:
         """Makes letters searchable that wait for it, the newest first, and how many; 0 when none waits, or when
         others are at the last ones. `find` and `count` do it themselves for a bounded number of letters, if they
         are asked for free text, data or headers.

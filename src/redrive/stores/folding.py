@@ -43,8 +43,10 @@ class Folding:
 
     async def _add_up(self) -> None:
         self._letters = 0
-        with contextlib.suppress(RedriveError):  # the numbers are right without it, and the next one does it
-            while await self._fold() == FOLDED_AT_ONCE:
-                pass
-        self._not_before = self._clock.monotonic() + _PAUSE
-        self._task = None
+        try:
+            with contextlib.suppress(RedriveError):  # the numbers are right without it, and the next one does it
+                while await self._fold() == FOLDED_AT_ONCE:
+                    pass
+        finally:
+            self._not_before = self._clock.monotonic() + _PAUSE
+            self._task = None

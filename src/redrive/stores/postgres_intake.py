@@ -54,7 +54,7 @@ class Intake:
         """Waits for what was handed in."""
         self._closed = True
         while self._lanes:
-            await asyncio.gather(*self._lanes)
+            await asyncio.wait(self._lanes)  # unlike gather, it cancels nobody's transaction if it is cancelled
 
     def _open_lane(self) -> None:
         # A task begins in the next turn of the loop: whoever goes on in this one shares the transaction.

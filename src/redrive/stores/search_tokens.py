@@ -30,7 +30,7 @@ LOOSE = MARK + "loose"
 MOST_TOKENS = 4000
 
 _DATA, _HEADER = "data", "header"
-_NEXT, _EQUALS = "\x00", "\x00\x00="  # neither data nor escaped headers hold a NUL
+_NEXT, _EQUALS = "\x00.", "\x00="  # neither data nor escaped headers hold a NUL, so no key can look like these
 _WORDS_OF_JSON = {True: "true", False: "false", None: "null"}
 
 
@@ -46,6 +46,7 @@ def tokens_of(data: Any, headers: Headers) -> list[str]:
             _add_header(found, name, value)
         if data is not UNSET:
             _add(found, data, _DATA, MAX_SEGMENTS)
+        _check_number(found)  # headers may be many as well
     except _TooLoose:
         return [LOOSE]
     return [_token(each) for each in sorted(found)]
@@ -88,6 +89,10 @@ def _add(found: set[str], value: Any, path: str, segments: int) -> None:
             raise _TooLoose
         else:
             found.add(path + _EQUALS + _written(each))
+    _check_number(found)
+
+
+def _check_number(found: set[str]) -> None:
     if len(found) > MOST_TOKENS:
         raise _TooLoose
 

@@ -96,7 +96,11 @@ class SqlStore(SqlSearching, SqlGrouping):
         def unit(ours: Connection) -> tuple[str, Recorded]:
             return sql_record.record(ours, entry, now)
 
-        return await (self._change(unit) if connection is None else self._inside(connection, unit))
+        if connection is None:
+            return await self._change(unit)
+        done = await self._inside(connection, unit)
+        self._folding.note(1)
+        return done
 
     async def claim(self, letter_ids: Sequence[str], *, owner: str, lease: float) -> list[Claim]:
         def unit(connection: Connection) -> list[Claim]:
@@ -145,7 +149,9 @@ class SqlStore(SqlSearching, SqlGrouping):
 
     async def restore_whole(self, whole: Sequence[DeadLetter], *, by: Actor) -> AbstractSet[str]:
         now = self._clock.now()
-        return await self._write(lambda connection: sql_import.restore(connection, whole, by=by, now=now))
+        return await self._change(
+            lambda connection: sql_import.restore(connection, whole, by=by, now=now), len(whole)
+        )
 
     async def get(self, letter_id: str) -> DeadLetter | None:
         return await self._read(lambda connection: sql_read.get(connection, letter_id))

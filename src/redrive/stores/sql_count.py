@@ -13,7 +13,7 @@ from redrive.stores.columns import microseconds, moment
 from redrive.stores.estimates import plan_anew
 from redrive.stores.postgres_search import all_matching
 from redrive.stores.sql_search_fields import field_condition
-from redrive.stores.sql_selection import all_of, needs_index, terms_of
+from redrive.stores.sql_selection import all_of, needs_index, terms_of, with_owned_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +48,7 @@ def count(connection: Connection, query: LetterQuery, at_most: int | None) -> Co
 
 
 def _in_letters(connection: Connection, query: LetterQuery, at_most: int | None) -> Count:
+    query = with_owned_groups(connection, query)
     if connection.dialect.name == "postgresql" and needs_index(query):
         found = all_matching(connection, query)
     else:

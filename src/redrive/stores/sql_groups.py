@@ -84,6 +84,7 @@ def leave(connection: Connection, gone: Iterable[str]) -> None:
         ~said,
     )
     locked = select(groups.c.id).where(*empty).order_by(groups.c.id).with_for_update(of=groups)
-    # Whoever was just recording into one of them has committed by now, and is seen by the second look.
-    if connection.scalars(locked).all():
-        connection.execute(delete(groups).where(*empty))
+    # Whoever was just recording into one of them has committed by now, and is seen by the second look. It is for
+    # those that are locked only: DELETE waits for whoever shares a row, and does not look again then.
+    if mine := connection.scalars(locked).all():
+        connection.execute(delete(groups).where(groups.c.id.in_(mine), *empty))

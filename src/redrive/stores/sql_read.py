@@ -10,7 +10,7 @@ from redrive.stores.expressions import begins_with
 from redrive.stores.postgres_search import find_page
 from redrive.stores.schema import letters
 from redrive.stores.sql_rows import letter_of, select_letters
-from redrive.stores.sql_selection import needs_index, page_of
+from redrive.stores.sql_selection import needs_index, page_of, with_owned_groups
 from redrive.stores.sql_whole import with_story
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def _one(connection: Connection, letter_id: str) -> Row[Any] | None:
 def find(connection: Connection, query: LetterQuery) -> list[DeadLetter]:
     if query.ids is not None and len(query.ids) > MAX_IDS:
         raise UsageError(f"{len(query.ids)} ids in one query", remedy=f"ask for at most {MAX_IDS} at a time")
+    query = with_owned_groups(connection, query)
     # The page first, by ids alone: all else is read of its letters only.
     found = select_letters(bodies=query.bodies)
     if connection.dialect.name == "postgresql" and needs_index(query):

@@ -31,6 +31,7 @@ _COLUMNS: dict[Field, str] = {
     Field.ATTEMPTS: "attempts",
     Field.GENERATION: "generation",
     Field.CREATED: "created_at",
+    Field.OWNER: "owner",
 }
 
 _COMPARE: dict[Op, Callable[[Any, Any], Any]] = {
@@ -44,7 +45,7 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def field_condition(term: FieldTerm, columns: Mapping[str, Any]) -> ColumnElement[bool]:
-    """On letters, or on counters of them: on whatever has columns of these names."""
+    """On letters, on counters of them, or on groups: on whatever has columns of these names."""
     holds = _holds(term, columns)
     return not_(holds) if term.negated else holds
 
@@ -64,7 +65,7 @@ def begins(column: ColumnElement[str], beginning: str) -> ColumnElement[bool]:
 def _holds(term: FieldTerm, columns: Mapping[str, Any]) -> ColumnElement[bool]:
     if term.field is Field.TYPE:
         return _of_type(term, columns["type"], columns["short_type"])
-    if term.field is Field.OWNER:
+    if term.field is Field.OWNER and "owner" not in columns:
         owned: ColumnElement[bool] = columns["group_id"].in_(
             select(groups.c.id).where(_compared(term, groups.c.owner))
         )

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from redrive.stores.expressions import Values
 
-BATCH = 100
-"""Letters at once: some milliseconds of work, so that nothing else in the process has to wait for long."""
+BATCH = 250
+"""Letters at once, at most: they are committed together, and nobody else writes to a file of SQLite meanwhile."""
 
 _MOST_BYTES = 8 * 1024 * 1024
 _NO_MATTER = datetime(1970, 1, 1, tzinfo=UTC)

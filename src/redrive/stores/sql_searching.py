@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-INDEXED_FIRST = 2000
+INDEXED_FIRST = 1000
 """Letters that a question may have to wait for."""
 
 

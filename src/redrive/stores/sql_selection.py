@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
+from msgspec.structs import replace
 from sqlalchemy import literal, select, tuple_
 
 from redrive.letter_query import MAX_PAGE
-from redrive.search_terms import Field, FieldTerm, Op
-from redrive.stores.schema import letters
+from redrive.search_terms import Field, FieldTerm, Filter, Op
+from redrive.stores.schema import groups, letters
 from redrive.stores.sql_search import conditions
+from redrive.stores.sql_search_fields import field_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import ColumnElement, Select, Tuple
+    from sqlalchemy import ColumnElement, Connection, Select, Tuple
 
     from redrive.letter_query import LetterQuery, Place
     from redrive.search_terms import Term
+
+
+_MOST_OWNED = 1000
 
 
 def terms_of(query: LetterQuery) -> tuple[Term, ...]:
@@ -33,6 +38,26 @@ def terms_of(query: LetterQuery) -> tuple[Term, ...]:
     )
     own = (FieldTerm(field=field, op=op, values=(value,)) for field, op, value in given if value is not None)
     return (*own, *query.where.terms)
+
+
+def with_owned_groups(connection: Connection, query: LetterQuery) -> LetterQuery:
+    """The same query with groups in place of their owners. Databases then know how many letters to expect; what a
+    question inside the question finds, they guess.
+    """
+    terms = tuple(_owned(connection, term) if _is_owner(term) else term for term in query.where.terms)
+    return query if terms == query.where.terms else replace(query, where=Filter(terms))
+
+
+def _is_owner(term: Term) -> TypeGuard[FieldTerm]:
+    return isinstance(term, FieldTerm) and term.field is Field.OWNER
+
+
+def _owned(connection: Connection, term: FieldTerm) -> FieldTerm:
+    owned = select(groups.c.id).where(field_condition(replace(term, negated=False), {"owner": groups.c.owner}))
+    ids = tuple(connection.scalars(owned.limit(_MOST_OWNED + 1)))
+    if len(ids) > _MOST_OWNED:
+        return term
+    return FieldTerm(field=Field.GROUP, op=Op.IS, values=ids, negated=term.negated)
 
 
 def needs_index(query: LetterQuery) -> bool:

@@ -15,7 +15,7 @@ from sqlalchemy import exists, func, select, text
 from redrive import faults
 from redrive.dead_letter import Transition
 from redrive.registry import Driver, load_driver
-from redrive.stores.schema import HEAD, claims, groups, letters, revisions
+from redrive.stores.schema import HEAD, claims, groups, letters, revisions, search_parts, search_queue
 from redrive.stores.schema_version import schema_version
 from redrive.stores.sql_counters import miscounted
 from redrive.stores.sql_guard import target
@@ -181,5 +181,12 @@ _PROBLEMS: dict[str, Select[str]] = {
     ),
     "letters claimed and not being redriven": (
         select(letters.c.id).join(claims, claims.c.letter_id == letters.c.id).where(letters.c.status != _redriving)
+    ),
+    "letters neither searchable nor waiting to be": select(letters.c.id).where(
+        ~exists().where(search_parts.c.letter_id == letters.c.id),
+        ~exists().where(search_queue.c.letter_id == letters.c.id),
+    ),
+    "parts of the search index that belong to no letter": (
+        select(search_parts.c.letter_id).where(~exists().where(letters.c.id == search_parts.c.letter_id))
     ),
 }

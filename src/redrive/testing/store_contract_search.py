@@ -101,6 +101,17 @@ class SearchContract(StoreCase):
         assert await found(store, text) == []
         assert await found(store, f"-{text}") == [letter_id]
 
+    async def test_a_beginning_finds_all_that_begins_so_and_nothing_else(self, store: DeadLetterStore) -> None:
+        queues = ["mail", "mail.eu", "mail\u00e9", "mail\U0010ffff!", "mail\x00", "mai", "Mail", "mbil", "mail%"]
+        for queue in queues:
+            await store.record(an_entry(queue=queue))
+
+        letters = await store.find(asking("queue:mail*"))
+
+        assert sorted(each.queue for each in letters) == sorted(each for each in queues if each.startswith("mail"))
+        assert {each.queue for each in await store.find(asking("-queue:mail*"))} == {"mai", "Mail", "mbil"}
+        assert [each.queue for each in await store.find(asking("queue:mail%*"))] == ["mail%"]
+
     async def test_a_phrase_is_found_wherever_it_stands_in_a_long_body(self, store: DeadLetterStore) -> None:
         words = [f"w{number}" for number in range(25_000)]
         words[12_000:12_600] = ["again"] * 600

@@ -1,6 +1,6 @@
 """RESOLVED and DISCARDED letters older than a limit leave the store: archived, read back, then purged (T18, SD4).
 
-1. What the last run had archived and not purged any more is purged, if it is still what the archive holds.
+1. What the last run archived and did not come to purge is purged, if the store still has it as the archive does.
 2. A batch of the letters that were settled longest ago is written into an archive file of its own.
    Crash here: a part of a file, thrown away by the next run; the store is untouched.
 3. The file is read back from the disk and compared, letter by letter.
@@ -25,7 +25,7 @@ from redrive.dead_letter import Actor
 from redrive.duration import short
 from redrive.letter_query import LetterQuery
 from redrive.pace import Pace
-from redrive.upkeep.archive_file import read_archive
+from redrive.upkeep.archive_file import digest_of, read_archive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -114,26 +114,32 @@ class Retention:
         if not files:
             return
         # Files are written one after the other, so only the newest can hold what is not purged.
-        versions = await asyncio.to_thread(_versions_of, files[0], passage.before)
-        await self._purge(versions[:at_most], passage, files[0].name, count_left=False)
+        digests = await asyncio.to_thread(_digests_of, files[0])
+        async with aclosing(self._store.whole(list(digests))) as letters:
+            same = [each.version async for each in letters if digest_of(each) == digests[each.id]]
+        # The limit may have been shorter when they were archived.
+        old = [each for each in same if each.changed_at < passage.before]
+        await self._purge(old[:at_most], passage, files[0].name)
 
     async def _take(self, found: Sequence[Version], passage: _Passage) -> None:
         if self._archive is None:
             await self._purge(found, passage, None)
             return
-        file = await self._write(self._archive, [each.id for each in found])
+        file = await self._write(self._archive, found)
         await asyncio.to_thread(file.read_back)
         faults.point("retention.after_verify")
         self._note(files=1)
         await self._purge(file.versions, passage, file.path.name)
 
-    async def _write(self, archive: Archive, letter_ids: list[str]) -> NewArchive:
+    async def _write(self, archive: Archive, found: Sequence[Version]) -> NewArchive:
         faults.point("retention.before_archive")
+        chosen = {each.id: each for each in found}
         file = archive.begin(self._clock.now(), by=f"redrive {__version__}")
         try:
-            async with aclosing(self._store.whole(letter_ids)) as letters:
+            async with aclosing(self._store.whole(list(chosen))) as letters:
                 async for letter in letters:
-                    if not await asyncio.to_thread(file.add, letter):
+                    # One that changed since it was chosen need not be old any more.
+                    if letter.version != chosen[letter.id] or not await asyncio.to_thread(file.add, letter):
                         self._note(left=1)
             await asyncio.to_thread(file.finish)
         finally:
@@ -141,9 +147,7 @@ class Retention:
         faults.point("retention.after_archive")
         return file
 
-    async def _purge(
-        self, versions: Sequence[Version], passage: _Passage, file: str | None, *, count_left: bool = True
-    ) -> None:
+    async def _purge(self, versions: Sequence[Version], passage: _Passage, file: str | None) -> None:
         reason = f"{passage.why}, {'not archived' if file is None else f'archived in {file}'}"
         size = passage.pace.window(_PURGED_AT_ONCE, within=1.0)
         for start in range(0, len(versions), size):
@@ -153,8 +157,8 @@ class Retention:
             faults.point("retention.before_purge")
             left = await self._store.purge(lot, by=Actor(self._actor, reason))
             faults.point("retention.after_purge")
-            self._note(purged=len(lot) - len(left), left=len(left) if count_left else 0)
-            passage.advance(len(lot) - (0 if count_left else len(left)))
+            self._note(purged=len(lot) - len(left), left=len(left))
+            passage.advance(len(lot))
 
     def _note(self, *, purged: int = 0, left: int = 0, files: int = 0) -> None:
         done = self.done
@@ -177,6 +181,5 @@ def before_now(clock: Clock, keep: float) -> datetime:
         return datetime.min.replace(tzinfo=UTC)  # nothing is that old
 
 
-def _versions_of(path: Path, before: datetime) -> list[Version]:
-    """Of a sound file, what is older than `before`: the limit may have been longer when it was written."""
-    return [letter.version for letter in read_archive(path) if letter.changed_at < before]
+def _digests_of(path: Path) -> dict[str, bytes]:
+    return {letter.id: digest_of(letter) for letter in read_archive(path)}

@@ -1,6 +1,6 @@
 """Says what became of every message, in the manner of Jepsen's total-queue checker.
 
-It believes the history, the files and the rows, never the product: none of its code is used here. A message that was
+It believes the history, the files and the rows, never the product, and uses none of its code. A message that was
 acknowledged to its producer must be found in at least one place (handled with success, a letter, the broker, the
 spool), and when everything is quiet in exactly the places its `expect` names:
 
@@ -20,19 +20,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from chaos.lab import places
 from chaos.lab.history import OK, SEND, SENT, read_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from chaos.lab.places import Letter
     from chaos.lab.rows import Database
-
-PlaceT = TypeVar("PlaceT", Path, Path | str)
 
 WAITING = {"PENDING", "QUARANTINED"}
 
@@ -107,24 +105,24 @@ def gather(
     evidence = Evidence()
     for line in read_history(history):
         _note(evidence, line)
-    if _sound(broker, evidence):
+    if broker is not None and _sound(broker, evidence):
         evidence.on_broker = places.on_broker(broker)
-    if _sound(store, evidence):
+    if store is not None and _sound(store, evidence):
         for letter in places.letters(store):
             evidence.letters[letter.message_id].append(letter)
         evidence.damage += places.contradictions(store)
-    if _sound(effects, evidence):
+    if effects is not None and _sound(effects, evidence):
         evidence.effects = places.effects(effects)
     if spool is not None:
         evidence.spooled = places.spooled(spool, evidence.expect)
     return evidence
 
 
-def _sound(place: PlaceT | None, evidence: Evidence) -> TypeGuard[PlaceT]:
+def _sound(place: Database, evidence: Evidence) -> bool:
     """A damaged file holds nothing that counts."""
-    found = [] if place is None else places.damage(place)
+    found = places.damage(place)
     evidence.damage += found
-    return place is not None and not found
+    return not found
 
 
 def judge(evidence: Evidence, *, quiet: bool = True) -> Verdict:

@@ -1,4 +1,4 @@
-"""Rows of a database as it lies there: a file of SQLite, or a PostgreSQL by its URL. Knows nothing of the product."""
+"""Rows of a database as they lie there: of a file of SQLite, or of a PostgreSQL by its URL. Own code only."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
+
+T = TypeVar("T")
 
 Database = Path | str
 """A file, or a URL."""
@@ -79,7 +81,7 @@ async def _alone(url: str) -> None:
             await asyncio.sleep(0.01)
 
 
-def _elsewhere(work: Any) -> Any:
+def _elsewhere(work: Coroutine[Any, Any, T]) -> T:
     """In a thread with a loop of its own, since the caller may be inside one."""
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(asyncio.run, work).result()

@@ -66,7 +66,9 @@ def _work(premises: Premises, history: History, letters: int) -> Iterator[Entry]
 def _entry(message_id: str) -> Entry:
     now = SystemClock().now()
     message = Message(id=message_id, queue="orders", body=f'{{"id": "{message_id}"}}'.encode(), sent_at=now)
-    return an_entry(f"lab/{message_id}", message=message, group=f"cause {int(message_id[-1], 16) % CAUSES}", at=now)
+    return an_entry(
+        f"lab/{message_id}", message=message, group=f"cause {int(message_id[-1], 16) % CAUSES}", at=now
+    )
 
 
 async def merge(premises: Premises) -> None:
