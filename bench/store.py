@@ -83,8 +83,6 @@ def main(*options: str) -> None:
     with running(given.keep) as server, asyncio.Runner() as runner:
         small, large = seeded(server, given.letters // 10), seeded(server, given.letters)
         benchmark.facts = {"PostgreSQL": server.version(), **SETTINGS, **_sizes(server, large)}
-        for at in (small, large):
-            _warm(server, at)
         few, many = opened(runner, small), opened(runner, large)
         for each in (few, many):
             each.compare()
@@ -104,12 +102,6 @@ def _measure(benchmark: Benchmark, few: Opened, many: Opened, few_name: str) -> 
             benchmark.compare(Aim(case.name, OURS, name, wanted))
         if case.flat:
             benchmark.compare(Aim(case.name, OURS, few_name, "under 2"))
-
-
-def _warm(server: BenchServer, at: Seeded) -> None:
-    server.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm", url=at.url)
-    tables = "relkind IN ('r', 'i') AND relnamespace IN ('redrive'::regnamespace, 'public'::regnamespace)"
-    server.fetch(f"SELECT pg_prewarm(oid, 'read') FROM pg_class WHERE {tables}", url=at.url)  # noqa: S608
 
 
 def _sizes(server: BenchServer, at: Seeded) -> dict[str, str]:

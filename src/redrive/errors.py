@@ -84,6 +84,10 @@ class Unreachable(RedriveError):
     exit_code = 6
 
 
+class Undecided(Unreachable):
+    """The connection was lost while COMMIT was under way: nobody knows whether it happened."""
+
+
 class CorruptFile(Unreachable):
     pass
 

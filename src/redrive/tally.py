@@ -10,6 +10,7 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from redrive.errors import Undecided
 from redrive.statistics import HandlerTally
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Tally:
         if not self._counts:
             return
         self._flushing = asyncio.create_task(self._hand_over(store))
+        # Whoever waited for it may be gone when it fails: nobody has to hear of it then, the counts are kept.
+        self._flushing.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(self._flushing)
 
     async def _hand_over(self, store: DeadLetterStore) -> None:
@@ -56,6 +59,8 @@ class Tally:
         tallies = [HandlerTally(handler, queue, *count) for (handler, queue), count in counts.items()]
         try:
             await store.tally(tallies)
+        except Undecided:  # better lost than counted twice: a rate may be a little old, and must not be wrong
+            raise
         except BaseException:
             for key, (succeeded, failed) in counts.items():
                 self._counts[key][0] += succeeded

@@ -20,9 +20,10 @@ from chaos.lab.scenarios import StoreBack
 from chaos.lab.snapshot import snapshot
 from chaos.lab.supervisor import Experiment
 from redrive.dead_letter import Recorded, Status, Transition, Verdict
-from redrive.errors import Refused, Unreachable
+from redrive.errors import Refused, Undecided, Unreachable
 from redrive.stores import DeadLetterStore
 from redrive.stores.postgres import PostgresStore
+from redrive.tally import Tally
 from redrive.testing.letters import a_group, a_message, an_entry
 from redrive.testing.store_case import ANN, ENGINE, LEASE, Placed, letter, place, returned, sent
 
@@ -74,7 +75,7 @@ async def test_a_batch_whose_commit_was_not_answered_is_there_once_when_each_is_
     entries = [an_entry(str(number), group=f"cause {number % 3}", attempts=2) for number in range(60)]
     proxy.cut_commits()
     told = await asyncio.gather(*map(store.record, entries), return_exceptions=True)
-    assert {type(each) for each in told} == {Unreachable}
+    assert {type(each) for each in told} == {Undecided}
     committed = snapshot(postgres_store_url)
     assert len(committed["letters"]) == 60
 
@@ -116,6 +117,18 @@ async def test_cut_off_anywhere_a_letter_is_there_once_when_it_is_recorded_again
     assert (found.deliveries, len(found.failures)) == (1, 2)
     assert len(snapshot(postgres_store_url)["letters"]) == 1
     assert places.contradictions(postgres_store_url) == []
+
+
+@pytest.mark.parametrize("step", [1, 300, 900])
+async def test_of_a_connection_that_breaks_before_the_commit_nobody_hears(
+    step: int, store: PostgresStore, proxy: Proxy
+) -> None:
+    await store.record(an_entry())  # every statement is known to the server
+    proxy.cut_after(step)
+
+    assert (await store.record(an_entry("it", attempts=2)))[1] is Recorded.NEW
+
+    assert proxy.cuts == 1
 
 
 # Everything else that changes letters
@@ -251,3 +264,18 @@ def test_a_spool_replayed_by_processes_that_die_after_each_commit_counts_each_le
     assert lab.problems(play.in_flight) == []
     told = "SELECT deliveries, (SELECT count(*) FROM failures WHERE letter_id = letters.id) FROM letters"
     assert set(rows(lab.premises.letters, told)) == {(1, 1)}
+
+
+# Counting attempts: the one thing that cannot be repeated
+
+
+async def test_attempts_whose_commit_was_not_answered_are_not_counted_twice(
+    store: PostgresStore, proxy: Proxy
+) -> None:
+    tally = Tally()
+    tally.observer("charge", "orders")(None)
+    await cut_off(proxy, tally.flush(store))
+
+    await tally.flush(store)
+
+    assert [rate.succeeded for rate in (await store.statistics()).failure_rates] == [1]

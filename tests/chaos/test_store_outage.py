@@ -304,6 +304,27 @@ async def test_f10_a_slow_server_holds_nobody_up_for_ever_and_takes_no_connectio
     assert shop.problems() == []
 
 
+async def test_a_worker_that_is_stopped_while_the_server_is_silent_leaves_and_loses_nothing(
+    proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("redrive.stores.postgres_connections._GOODBYE", 0.2)
+    monkeypatch.setattr("redrive.stores.folding._LEAVING", 0.2)
+    shop = Shop(tmp_path, proxy)
+    async with working(shop) as worker:
+        await shop.send(CONCURRENCY)
+        await home(shop, worker)
+        shop.gate.clear()
+        await shop.send(2 * CONCURRENCY)
+        await until(lambda: shop.in_hand == 2 * CONCURRENCY)
+        proxy.fall_silent()
+        shop.gate.set()
+
+    proxy.speak_again()
+    async with working(shop) as worker:
+        await home(shop, worker)
+    assert shop.problems() == []
+
+
 # Several processes
 
 

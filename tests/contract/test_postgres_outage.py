@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Self
+from contextlib import suppress
+from typing import Self
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -16,20 +15,11 @@ from sqlalchemy.util import await_only
 from redrive.dead_letter import Recorded
 from redrive.errors import Unreachable
 from redrive.letter_query import LetterQuery
-from redrive.stores.postgres import PostgresStore
 from redrive.testing.letters import an_entry
 from redrive.testing.store_case import letter
+from support.opened_postgres import opened
 from support.patience import until
 from support.postgres_server import PostgresServer, PrivatePostgres
-
-
-@asynccontextmanager
-async def opened(url: str, **options: Any) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore(url, **options)
-    try:
-        yield store
-    finally:
-        await store.close()
 
 
 async def test_after_a_restart_of_the_server_no_request_fails(own_postgres: PrivatePostgres) -> None:

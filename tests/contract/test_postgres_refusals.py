@@ -7,9 +7,7 @@ import os
 import subprocess
 import sys
 import traceback
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,22 +16,13 @@ from sqlalchemy import text
 from redrive.dead_letter import Recorded
 from redrive.errors import ConfigurationError, RedriveError, Unreachable
 from redrive.stores import DeadLetterStore, open_store
-from redrive.stores.postgres import PostgresStore
 from redrive.stores.upgrade import check, require, upgrade
 from redrive.testing.letters import a_message, an_entry
 from support import postgres_server
+from support.opened_postgres import opened
 from support.postgres_server import PostgresServer, PrivatePostgres
 
 PASSWORD = "hunter2-not-told"  # noqa: S105  a canary
-
-
-@asynccontextmanager
-async def opened(url: str, **options: Any) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore(url, **options)
-    try:
-        yield store
-    finally:
-        await store.close()
 
 
 def with_parts(url: str, *, user: str = "redrive", port: int | None = None, database: str | None = None) -> str:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -29,6 +28,7 @@ from redrive.testing import ManualClock
 from redrive.testing.letters import NOON, a_message, an_entry
 from redrive.testing.store_case import ANN, letter, place, returned, sent
 from redrive.testing.store_contract import StoreContract
+from support.opened_postgres import opened
 from support.patience import until
 from support.postgres_server import PostgresServer
 
@@ -40,15 +40,6 @@ class TestPostgresStore(StoreContract):
 
     def open(self, location: str, clock: Clock) -> DeadLetterStore:
         return PostgresStore(location, clock=clock)
-
-
-@asynccontextmanager
-async def opened(url: str, **options: Any) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore(url, **options)
-    try:
-        yield store
-    finally:
-        await store.close()
 
 
 RECORD_MANY = """

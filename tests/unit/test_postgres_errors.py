@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from redrive.errors import CorruptFile, RedriveError, Unreachable, UsageError
+from redrive.errors import ConfigurationError, CorruptFile, RedriveError, Unreachable, UsageError
 from redrive.stores.postgres_errors import explain, is_lost, is_out_of_date, is_transient
 from redrive.stores.postgres_options import PostgresAddress
 
@@ -134,3 +134,23 @@ def test_only_what_was_rolled_back_because_of_others_is_worth_another_try(
 )
 def test_the_address_never_shows_a_password(url: str, shown: str) -> None:
     assert str(PostgresAddress(url)) == shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:hun/ter2@db.example/shop",
+        "postgresql://ann:hunter2@db.example:5432x/shop",
+        "postgresql://ann:hunter2@db.example:99999/shop",
+        "postgresql://ann:hunter2@one:5432,two:x/shop",
+    ],
+)
+def test_what_is_no_port_is_told_before_the_driver_quotes_it(url: str) -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        PostgresAddress(url)
+    assert "hun" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("hosts", ["db.example", "[::1]", "[::1]:5432", "one:5432,two:5433", "one,two", ""])
+def test_hosts_may_have_ports_and_may_be_several(hosts: str) -> None:
+    assert PostgresAddress(f"postgresql://ann:hunter2@{hosts}/shop").database == "shop"

@@ -114,3 +114,10 @@ def test_a_document_of_very_many_values_is_loose() -> None:
     assert tokens_of({"many": list(range(MOST_TOKENS * 2))}, ()) == [LOOSE]
     assert tokens_of({"nested": [[1]]}, ()) == [LOOSE]
     assert LOOSE not in tokens_of({"many": list(range(100))}, ())
+
+
+def test_very_many_headers_are_loose_for_a_tsvector_holds_a_megabyte() -> None:
+    headers: Headers = tuple((f"header-{number}", "value") for number in range(MOST_TOKENS))
+
+    assert tokens_of(UNSET, headers) == [LOOSE]
+    assert LOOSE not in tokens_of(UNSET, headers[:100])

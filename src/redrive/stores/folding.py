@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _LETTERS = 1000
 _PAUSE = 5.0
+_LEAVING = 5.0
 
 
 class Folding:
@@ -38,8 +39,10 @@ class Folding:
         """Whoever comes and goes, as the command line does, leaves no heap behind."""
         if self._task is None and self._letters:
             self._task = asyncio.create_task(self._add_up(), name="redrive-fold")
-        if self._task is not None:
-            await self._task
+        if (task := self._task) is not None:
+            await asyncio.wait({task}, timeout=_LEAVING)
+            task.cancel()  # if the store does not answer: the next who comes does it
+            await asyncio.gather(task, return_exceptions=True)
 
     async def _add_up(self) -> None:
         self._letters = 0

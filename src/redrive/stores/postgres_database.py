@@ -17,9 +17,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redrive import faults
-from redrive.errors import Unreachable
+from redrive.errors import Undecided, Unreachable
 from redrive.stores import dlq_view, postgres_schema
-from redrive.stores.postgres_engine import pooled_engine
+from redrive.stores.postgres_engine import connections, pooled_engine
 from redrive.stores.postgres_errors import explain, is_lost, is_out_of_date, is_transient
 from redrive.stores.postgres_guest import run_inside
 from redrive.stores.postgres_options import PostgresAddress, PostgresOptions
@@ -52,7 +52,8 @@ class PostgresDatabase:
     def __init__(self, url: str, **options: Any) -> None:
         self.options = PostgresOptions(**options)
         self.address = PostgresAddress(url)
-        self._engine = pooled_engine(self.address, self.options)
+        self._connections = connections(self.address, self.options)
+        self._engine = pooled_engine(self._connections, self.options)
         self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._ready = False
         self._preparation: asyncio.Future[None] | None = None
@@ -83,6 +84,7 @@ class PostgresDatabase:
             await self._unused.wait()
         if self._preparation is not None:
             await asyncio.wait([self._preparation])
+        await self._connections.close()
         await self._engine.dispose()
 
     def upgrade(self) -> str:
@@ -147,9 +149,20 @@ class PostgresDatabase:
         async with _connected(self._engine) as connection:
             result = await _nothing_done(connection.run_sync(unit))
             faults.point("store.before_commit")
-            await connection.commit()
+            try:
+                await connection.commit()
+            except Exception as error:
+                if is_lost(error):
+                    raise self._undecided() from None
+                raise
         faults.point("store.after_commit")
         return result
+
+    def _undecided(self) -> Undecided:
+        return Undecided(
+            f"the connection to {self.address} was lost during COMMIT",
+            remedy="repeat it: whatever is safe to repeat changes nothing twice",
+        )
 
     async def _look(self, unit: Callable[[Connection], T]) -> T:
         async with _connected(self._reader) as connection:

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from redrive.errors import Unreachable
-from redrive.stores.postgres_knocking import Knocking
+from redrive.stores.postgres_connections import Connections
 from redrive.stores.postgres_options import quoted
 
 if TYPE_CHECKING:
@@ -31,12 +31,15 @@ _SESSION = (
 )
 
 
-def pooled_engine(address: PostgresAddress, options: PostgresOptions) -> AsyncEngine:
+def connections(address: PostgresAddress, options: PostgresOptions) -> Connections:
+    return Connections(_connector(address, options, options.statement_timeout))
+
+
+def pooled_engine(opened: Connections, options: PostgresOptions) -> AsyncEngine:
     """For the work of one process: as many connections as `pool_size`, none of them found dead by the caller."""
-    knocking = Knocking(_connector(address, options, options.statement_timeout))
     engine = create_async_engine(
         _DRIVER,
-        **_common(knocking.connect),
+        **_common(opened.open),
         pool_size=options.pool_size,
         max_overflow=0,
         pool_timeout=options.connect_timeout,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import msgspec
@@ -14,6 +15,8 @@ _MEANT_OTHERWISE = frozenset(":$")  # parameters and quotes, to those who write 
 _NAMES = (
     f"give store.schema a name of at most {_LONGEST_NAME} bytes, without : and $, that does not begin with pg_"
 )
+_PORT = re.compile(r":([^:\]]*)\Z")
+_LAST_PORT = 65535
 _FORMS = "write postgresql://user:password@host:5432/database, each part percent-encoded if need be"
 
 
@@ -51,6 +54,8 @@ class PostgresAddress:
             self.database = unquote(parts.path.removeprefix("/")) or query.get("dbname", "")
         except ValueError:
             raise ConfigurationError("store.url is no URL of a PostgreSQL database", remedy=_FORMS) from None
+        if not _has_sound_ports(parts.netloc):
+            raise ConfigurationError("the host in store.url has a port that is no number", remedy=_FORMS)
         if not self.database:
             raise ConfigurationError("store.url names no database", remedy=_FORMS)
         timeout = query.pop("connect_timeout", None)  # libpq's, which asyncpg would take for the server's
@@ -66,6 +71,15 @@ class PostgresAddress:
 def quoted(name: str) -> str:
     """An identifier as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _has_sound_ports(netloc: str) -> bool:
+    """Of every host that is named. The driver would quote what it takes for one: with a bare / in the password,
+    that is the password.
+    """
+    found = (_PORT.search(host) for host in netloc.rpartition("@")[2].split(","))
+    ports = [port[1] for port in found if port is not None and port[1]]
+    return all(port.isascii() and port.isdigit() and 0 < int(port) <= _LAST_PORT for port in ports)
 
 
 def _seconds(text: str) -> float:

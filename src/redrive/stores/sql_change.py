@@ -44,7 +44,7 @@ def change(
         known = ", ".join(sorted(each.name for each in BY_HAND))
         raise UsageError(f"{transition.name} is no change made by hand", remedy=f"use one of: {known}")
     unchanged: Unchanged = {}
-    for lot in lots(letter_ids):
+    for lot in lots(sorted(letter_ids)):  # everybody locks in the order of ids
         before = _statuses(connection, lot)
         statement = moving(transition, now, letters.c.id.in_(lot)).values(_values(transition, how))
         changed = set(connection.scalars(statement.returning(letters.c.id)))
@@ -65,7 +65,7 @@ def purge(connection: Connection, which: Sequence[str | Version], *, by: Actor, 
     rule = TRANSITIONS[Transition.PURGE]
     seen = {each.id: each for each in which if isinstance(each, Version)}
     unchanged: Unchanged = {}
-    for lot in lots(each.id if isinstance(each, Version) else each for each in which):
+    for lot in lots(sorted(each.id if isinstance(each, Version) else each for each in which)):
         before = _statuses(connection, lot)  # they are locked now: what is compared is what is deleted
         same = _unchanged(connection, lot, seen)
         statement = delete(letters).where(letters.c.id.in_(same), letters.c.status.in_(rule.sources))

@@ -31,15 +31,24 @@ def merged_into(connection: Connection, target: str) -> list[str]:
     )
 
 
-def gather(connection: Connection, source: str, target: str, after: Place | None) -> Place | None:
-    """Moves a portion of what lies in `source`, which was merged into `target`, and says where the next one
-    begins. None: that was all, or somebody has split it off.
+def sweep(connection: Connection, source: str, after: Place | None) -> Place | None:
+    """Moves a portion of what lies in `source` and belongs elsewhere, each letter to where its own fingerprint
+    says now, and says where the next one begins. None: that was all. Whoever else merges and splits meanwhile, no
+    letter is taken to a place that its fingerprint does not name.
     """
     which = letters.c.group_id == source
     found = _locked(connection, which, after)
-    if not found or sql_groups.hold(connection, [source]).get(source) != target:
+    if not found:
         return None
-    return _moved(connection, found, which, target)
+    mine = letters.c.id.in_([each.id for each in found])
+    fingerprints = connection.scalars(select(_fingerprint).where(mine).distinct())
+    named = sql_groups.hold(connection, sorted(fingerprints))
+    sql_groups.hold(connection, sorted({into for into in named.values() if into is not None}))
+    for fingerprint, into in named.items():
+        if (into or fingerprint) != source:
+            of_it = and_(which, _fingerprint == fingerprint)
+            _moved(connection, found, of_it, into or fingerprint)
+    return found[-1]
 
 
 def take_out(connection: Connection, whole: str, part: Values, after: Place | None) -> Place | None:

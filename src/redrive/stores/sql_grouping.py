@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from redrive.errors import NotFound
+from redrive.errors import NotFound, Refused
 from redrive.stores import sql_group_changes, sql_group_moves, sql_group_pages
 from redrive.stores.expressions import LOT
 from redrive.stores.sql_selection import page_size
@@ -84,9 +84,13 @@ class SqlGrouping(ABC):
         target, sources = await self._read(lambda connection: sql_group_changes.choose(connection, into, others))
         for source in sources:
             redirect = partial(sql_group_changes.redirect, source=source, target=target, by=by, now=now)
-            while await self._change(redirect, 0):
-                pass
-            await self._gather(target)
+            try:
+                while await self._change(redirect, 0):
+                    pass
+            except Refused:  # somebody else merged one of them meanwhile; what was redirected so far stays so
+                await self._gather(source, target)
+                raise
+            await self._gather(source, target)
         return await self._existing(target)
 
     async def split(self, group_id: str, fingerprint: str, *, by: Actor) -> FailureGroup:
@@ -99,10 +103,11 @@ class SqlGrouping(ABC):
         await self._change(lambda connection: sql_group_moves.settle(connection, [whole, part]), 0)
         return await self._existing(part)
 
-    async def _gather(self, target: str) -> None:
-        """From all that were ever merged into it: an earlier merge may have been interrupted."""
-        for source in await self._read(lambda connection: sql_group_moves.merged_into(connection, target)):
-            await self._move(partial(sql_group_moves.gather, source=source, target=target))
+    async def _gather(self, source: str, target: str) -> None:
+        """Also from all that were ever merged into the target: an earlier merge may have been interrupted."""
+        merged = await self._read(lambda connection: sql_group_moves.merged_into(connection, target))
+        for each in dict.fromkeys((source, *merged)):
+            await self._move(partial(sql_group_moves.sweep, source=each))
 
     async def _move(self, portion: Callable[..., Place | None]) -> None:
         reached: Place | None = None

@@ -36,9 +36,16 @@ def join(connection: Connection, entries: Sequence[Entry]) -> dict[str, str]:
     while missing := sorted(wanted.keys() - found.keys()):
         _make(connection, [wanted[each] for each in missing])
         found |= hold(connection, missing)  # one that was deleted in between is made once more
-    merged = sorted({into for into in found.values() if into is not None} - found.keys())
-    hold(connection, merged)
-    return {fingerprint: into or fingerprint for fingerprint, into in found.items()}
+    # A group may be merged before it is held here, and what was merged into it has gone on to a third one then.
+    while merged := sorted({into for into in found.values() if into is not None} - found.keys()):
+        found |= dict.fromkeys(merged) | hold(connection, merged)
+    return {fingerprint: _followed(fingerprint, found) for fingerprint in wanted}
+
+
+def _followed(group_id: str, found: dict[str, str | None]) -> str:
+    while into := found[group_id]:
+        group_id = into
+    return group_id
 
 
 def _make(connection: Connection, entries: Iterable[Entry]) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 BATCH = 250
 """Letters at once, at most: they are committed together, and nobody else writes to a file of SQLite meanwhile."""
 
-_MOST_BYTES = 8 * 1024 * 1024
+_MOST_BYTES = 1024 * 1024
 _NO_MATTER = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -53,7 +53,8 @@ def tally(connection: Connection, tallies: Sequence[HandlerTally]) -> None:
             "failed": handler_attempts.c.failed + new.excluded.failed,
         },
     )
-    for each in tallies:
+    # In one order for all: two processes that count the same handlers would else wait for each other.
+    for each in sorted(tallies, key=lambda each: (each.handler, each.queue)):
         row = {"handler": each.handler, "queue": each.queue, "succeeded": each.succeeded, "failed": each.failed}
         connection.execute(add, row)
 

@@ -125,7 +125,7 @@ def _database(url: str, options: dict[str, Any]) -> Iterator[Database]:
         explained = database.explain(error)
         if explained is error:
             raise
-        raise explained from error
+        raise explained from None  # what the server said may quote a message
     finally:
         database.dispose()
 
