@@ -38,6 +38,7 @@ T = TypeVar("T")
 EXISTING = "REDRIVE_TEST_POSTGRES"
 ROLE = "redrive"
 _PATIENCE = 60.0
+_ENOUGH = 4 * 2**30
 _END_OTHERS = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1"
 _LOOK_EVERY = 0.01
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
@@ -108,7 +109,7 @@ class PrivatePostgres(PostgresServer):
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         self._binaries = _binaries()
-        self._folder = Path(tempfile.mkdtemp(prefix="redrive-pg-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="redrive-pg-", dir=_memory()))
         self._port = _free_port()
         self._settings = dict(settings or {})
         self._process: subprocess.Popen[bytes] | None = None
@@ -212,6 +213,16 @@ def own(settings: Mapping[str, str] | None = None) -> PrivatePostgres:
     if os.environ.get(EXISTING):
         pytest.skip(f"{EXISTING} names a server that tests do not stop")
     return PrivatePostgres(settings)
+
+
+def _memory() -> str | None:
+    """In memory where there is enough of it: the server syncs as always, and the tests, which kill processes and
+    not the machine, cannot tell the difference, except that nobody waits for a disk.
+    """
+    shared = Path("/dev/shm")  # noqa: S108  a folder with a name of its own is made in it
+    if shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > _ENOUGH:
+        return str(shared)
+    return None
 
 
 def _binaries() -> Path:
