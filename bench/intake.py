@@ -23,7 +23,7 @@ from bench import naive_schema
 from bench.behind import catch_up
 from bench.corpus import letters
 from bench.measuring import NO_AIM, Aim, Benchmark
-from bench.server import SETTINGS, BenchServer, running
+from bench.server import BenchServer, running
 from redrive.dead_letter import Entry
 from redrive.stores.postgres import PostgresStore
 from redrive.stores.upgrade import check, upgrade
@@ -144,7 +144,7 @@ def main() -> None:
     about = "letters of 1 KiB body and 2 KiB stack trace, every answer after its COMMIT"
     benchmark = Benchmark("intake", "letters/s", ("asyncpg", "sqlalchemy"), about)
     with running() as server:
-        benchmark.facts = {"PostgreSQL": server.version(), **SETTINGS}
+        benchmark.facts = server.facts()
         intake = Intake(server)
         measure(benchmark, intake)
     benchmark.save()

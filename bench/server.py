@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,9 +21,11 @@ from support.postgres_server import PrivatePostgres  # found on the path above
 
 SETTINGS = {"shared_buffers": "1GB", "max_wal_size": "4GB", "max_connections": "50"}
 
+_PORTION = 2**24
+
 
 class BenchServer(PrivatePostgres):
-    """In a folder of its own, where it may be kept and started again."""
+    """In a folder of its own on a disk, where it may be kept and started again."""
 
     def __init__(self, folder: Path) -> None:
         self._kept = folder
@@ -35,11 +38,23 @@ class BenchServer(PrivatePostgres):
             self._folder.mkdir(parents=True, exist_ok=True)
             super()._make()
 
-    def version(self) -> str:
-        return str(self.fetch("SHOW server_version")[0][0])
+    def facts(self) -> dict[str, str]:
+        """What the numbers depend on."""
+        asked = ["stat", "--file-system", "--format=%T", str(self._folder)]
+        held = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+        version = str(self.fetch("SHOW server_version")[0][0])
+        given = ", ".join(f"{name} {value}" for name, value in SETTINGS.items())
+        return {"PostgreSQL": f"{version}, {given}, the rest as it comes; its files on {held}"}
 
     def databases(self) -> set[str]:
         return {name for (name,) in self.fetch("SELECT datname FROM pg_database")}
+
+    def warm(self) -> None:
+        """Reads every file once, so that no question waits for the disk, whoever asks first."""
+        for path in (self._folder / "data" / "base").glob("*/*"):
+            with contextlib.suppress(FileNotFoundError), path.open("rb", buffering=0) as file:
+                while file.read(_PORTION):
+                    pass
 
     def clean_up(self) -> None:
         self.stop()

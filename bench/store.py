@@ -20,7 +20,7 @@ import asyncpg
 from bench import naive_schema
 from bench.measuring import NO_AIM, Aim, Benchmark, Limit
 from bench.seeding import SeedClock, Seeded, seeded
-from bench.server import SETTINGS, BenchServer, running
+from bench.server import BenchServer, running
 from bench.store_cases import S1, Ask, Case, Questions
 from redrive.stores.postgres import PostgresStore
 
@@ -82,7 +82,8 @@ def main(*options: str) -> None:
     benchmark = Benchmark("store", "ms", ("asyncpg", "sqlalchemy"), about)
     with running(given.keep) as server, asyncio.Runner() as runner:
         small, large = seeded(server, given.letters // 10), seeded(server, given.letters)
-        benchmark.facts = {"PostgreSQL": server.version(), **SETTINGS, **_sizes(server, large)}
+        benchmark.facts = server.facts() | _sizes(server, large)
+        server.warm()
         few, many = opened(runner, small), opened(runner, large)
         for each in (few, many):
             each.compare()

@@ -143,6 +143,7 @@ class Storm:
             self._count(eight),
         ]
         await asyncio.gather(*deeds)
+        await self._purge(six, Status.RESOLVED)
 
     async def _record(self, store: SqlStore) -> None:
         for _ in range(6):

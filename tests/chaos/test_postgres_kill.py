@@ -87,7 +87,7 @@ def test_everything_that_was_answered_survives_kills_of_the_server_while_several
 def test_two_workers_that_are_told_to_stop_at_once_under_load_lose_and_repeat_nothing(
     experiment: Callable[..., Experiment], second_nursery: Nursery
 ) -> None:
-    lab, play = experiment(store="postgresql"), Scenario(lots=20)
+    lab, play = experiment(store="postgresql", lease=30.0), Scenario(lots=20)
     first = lab.nursery
     for _ in range(3):
         play.set_stage(lab)

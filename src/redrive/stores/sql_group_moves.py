@@ -61,8 +61,9 @@ def take_out(connection: Connection, whole: str, part: Values, after: Place | No
         return None
     # As long as none has come, whoever purges the last of its letters takes the group for one that is gone.
     make = insert_into(groups, connection.dialect.name).on_conflict_do_nothing(index_elements=[groups.c.id])
-    connection.execute(make, part)
-    destination = sql_groups.hold(connection, [part["id"]])[part["id"]] or part["id"]
+    while part["id"] not in (held := sql_groups.hold(connection, [part["id"]])):
+        connection.execute(make, part)
+    destination = held[part["id"]] or part["id"]
     return None if destination == whole else _moved(connection, found, which, destination)
 
 

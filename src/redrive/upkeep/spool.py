@@ -140,9 +140,16 @@ async def _feed(
     entries: Sequence[Entry], sink: Callable[[Entry], Awaitable[object]], *, careful: bool
 ) -> list[Exception]:
     """What the sink said to those it did not take, one error each. Raises what concerns all of them."""
+    away: list[Unreachable] = []
 
     async def give(entry: Entry) -> None:
-        await sink(entry)
+        if away:  # somebody of the same window has found out
+            raise away[0]
+        try:
+            await sink(entry)
+        except Unreachable as error:
+            away.append(error)
+            raise
         faults.point("spool.after_replay")
 
     refused: list[Exception] = []
