@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run test lint bench chaos clean
+.PHONY: help setup postgres rabbitmq run test lint bench chaos clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,7 +15,7 @@ setup: $(READY) ## Make .venv with redrive and everything the other targets need
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "redrive needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench,postgres]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench,postgres,rabbitmq]'
 	@touch $(READY)
 
 run: setup ## See it work: a small shop whose messages fail, are retried, set apart and put back
@@ -35,7 +35,22 @@ postgres: ## Install PostgreSQL's programs if the tests would miss them
 	  echo 'no PostgreSQL here, so its tests will be skipped: apt-get install postgresql (as root), or set REDRIVE_TEST_POSTGRES=postgresql://...'; \
 	fi
 
-test: setup postgres ## Run all tests (ARGS="-k name" for some)
+# As above: a node of the tests' own needs the programs alone. Debian's package starts a broker when it is installed,
+# which a policy in force for that moment forbids.
+rabbitmq: ## Install RabbitMQ's programs if the tests would miss them
+	@if [ -n "$$REDRIVE_TEST_RABBITMQ" ] || { { ls /usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server >/dev/null 2>&1 || command -v rabbitmq-server >/dev/null; } && command -v amqp-publish >/dev/null && command -v openssl >/dev/null; }; then \
+	  exit 0; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  export DEBIAN_FRONTEND=noninteractive; policy=/usr/sbin/policy-rc.d; kept=$$policy.redrive-tests; \
+	  if [ -e $$policy ]; then mv $$policy $$kept; fi; \
+	  trap 'rm -f '$$policy'; if [ -e '$$kept' ]; then mv '$$kept' '$$policy'; fi' EXIT; trap 'exit 130' INT TERM; \
+	  printf '#!/bin/sh\nexit 101\n' > $$policy && chmod 755 $$policy && \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends rabbitmq-server amqp-tools openssl; \
+	else \
+	  echo 'no RabbitMQ or amqp-tools here, so their tests will be skipped: apt-get install rabbitmq-server amqp-tools openssl (as root), or set REDRIVE_TEST_RABBITMQ=amqp://...'; \
+	fi
+
+test: setup postgres rabbitmq ## Run all tests (ARGS="-k name" for some)
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: setup ## ruff, mypy, import-linter
@@ -47,7 +62,7 @@ lint: setup ## ruff, mypy, import-linter
 bench: setup ## List the benchmarks, or run one: make bench NAME=embedded (ARGS="--letters 100000" for some)
 	@$(BIN)/python -m bench $(NAME) $(ARGS)
 
-chaos: setup postgres ## The long kill tests: make chaos KILLS=2000
+chaos: setup postgres rabbitmq ## The long kill tests: make chaos KILLS=2000
 	REDRIVE_CHAOS_KILLS=$(or $(KILLS),2000) $(BIN)/python -m pytest tests/chaos $(ARGS)
 
 clean: ## Remove .venv, caches and the demonstration's files

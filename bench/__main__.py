@@ -13,6 +13,7 @@ BENCHMARKS = {
     "startup": "how long `redrive --help` takes",
     "store": "PostgreSQL store: questions at a million letters, against S1's table (--letters N, --keep FOLDER)",
     "intake": "PostgreSQL store: letters per second, against COPY and row-by-row INSERT into S1's table",
+    "rabbitmq": "RabbitMQ: messages per second, against pika, aio-pika, FastStream, Dramatiq, Celery, Taskiq",
 }
 
 

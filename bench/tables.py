@@ -10,6 +10,7 @@ from typing import Any
 from bench.measuring import NO_AIM, RESULTS
 
 HERE = Path(__file__).parent
+_COSTS = {"cpu_us": "CPU µs per message", "peak_mib": "peak MiB"}
 
 
 def write_readme() -> None:
@@ -32,11 +33,12 @@ def table(result: Mapping[str, Any]) -> str:
 
 def _by_system(result: Mapping[str, Any]) -> Iterator[str]:
     """One line per case and system, with its runs."""
-    yield _line("case", "system", f"median {result['rows'][0]['unit']}", "runs")
-    yield "|---|---|---:|---|"
+    costs = {key: name for key, name in _COSTS.items() if key in result["rows"][0]}
+    yield _line("case", "system", f"median {result['rows'][0]['unit']}", *costs.values(), "runs")
+    yield "|---|---|---:|" + "---:|" * len(costs) + "---|"
     for row in result["rows"]:
         runs = ", ".join(number(each) for each in row["runs"])
-        yield _line(row["case"], row["system"], number(row["median"]), runs)
+        yield _line(row["case"], row["system"], number(row["median"]), *(number(row[key]) for key in costs), runs)
 
 
 def _by_case(result: Mapping[str, Any]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """No test depends on how fast the machine is: hypothesis would otherwise measure every example.
 
-PostgreSQL is started once, by the first test that asks for it.
+PostgreSQL and RabbitMQ are started once each, by the first test that asks for them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support import postgres_server
+from support import postgres_server, rabbitmq_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from support.postgres_server import PostgresServer, PrivatePostgres
+    from support.rabbitmq_server import PrivateRabbit, RabbitServer
 
 settings.register_profile("unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
@@ -49,3 +50,34 @@ def own_postgres() -> Iterator[PrivatePostgres]:
     server = postgres_server.own()
     yield server
     server.clean_up()
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[RabbitServer]:
+    """The session's broker: `rabbitmq.new_vhost()` gives the URL of an empty virtual host."""
+    server = rabbitmq_server.available()
+    yield server
+    server.clean_up()
+
+
+@pytest.fixture
+def rabbitmq_url(rabbitmq: RabbitServer) -> Iterator[str]:
+    """A new, empty virtual host for this test alone."""
+    url = rabbitmq.new_vhost()
+    yield url
+    rabbitmq.drop_vhost(url)
+
+
+@pytest.fixture(scope="session")
+def second_rabbitmq() -> Iterator[PrivateRabbit]:
+    """Not for tests: they ask for `own_rabbitmq`, which is this node as good as new."""
+    server = rabbitmq_server.own(tls=True)
+    yield server
+    server.clean_up()
+
+
+@pytest.fixture
+def own_rabbitmq(second_rabbitmq: PrivateRabbit) -> PrivateRabbit:
+    """A node for this test alone, which it may stop, start, kill and set with `ctl`. It listens for TLS too."""
+    second_rabbitmq.renew()
+    return second_rabbitmq

@@ -174,15 +174,25 @@ class Actions(GroupActions):
     # Putting back
 
     async def retry(
-        self, letter_ids: Sequence[str], *, rate: float | None = None, on_progress: Progress | None = None
+        self,
+        letter_ids: Sequence[str],
+        *,
+        rate: float | None = None,
+        to_origin: bool = False,
+        on_progress: Progress | None = None,
     ) -> list[Outcome]:
-        """Sends letters back to their queue; one outcome per letter. None is lost whatever happens between."""
+        """Sends letters back to their queue; one outcome per letter. None is lost whatever happens between.
+        `to_origin`: to the exchange their producers sent them to, and so to every queue bound there.
+        """
         pace = Pace(rate, self._clock)
-        return await self._redriver().redrive(letter_ids, pace=pace, on_progress=on_progress)
+        redriver = self._redriver(to_origin=to_origin)
+        return await redriver.redrive(letter_ids, pace=pace, on_progress=on_progress)
 
-    async def select_dead(self, dead_letter_queue: str) -> Selection:
-        """What `reprocess` would send back. UsageError if that is not the name of a dead-letter queue."""
-        return await self._reprocessor().select(dead_letter_queue, at=self._clock.now())
+    async def select_dead(self, dead_letter_queue: str, *, with_store: bool = True) -> Selection:
+        """What `reprocess` would send back; without the store, what the broker's queue holds. UsageError if that
+        is not the name of a dead-letter queue.
+        """
+        return await self._reprocessor().select(dead_letter_queue, with_store=with_store, at=self._clock.now())
 
     async def reprocess(
         self,
@@ -282,9 +292,9 @@ class Actions(GroupActions):
             raise UsageError("a reason is needed", remedy="say why with --reason: the history keeps it")
         return Actor(self._actor, reason.strip())
 
-    def _redriver(self) -> Redriver:
+    def _redriver(self, *, to_origin: bool = False) -> Redriver:
         by = Actor(self._actor)
-        return Redriver(store=self._store, transport=self._transport, actor=by)
+        return Redriver(store=self._store, transport=self._transport, actor=by, to_origin=to_origin)
 
     def _reprocessor(self) -> Reprocessor:
         return Reprocessor(store=self._store, transport=self._transport, redriver=self._redriver())

@@ -156,7 +156,7 @@ class App:
             from redrive import wiring  # noqa: PLC0415  settings and drivers load when they are needed
 
             self.settings = self.settings or wiring.load_settings()
-            self._transport = wiring.transport(self.settings)
+            self._transport = wiring.transport(self.settings, app=self.name)
         return self._transport
 
     @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ import msgspec
 import structlog
 
 from redrive import faults
-from redrive.failure import Failure, FailureKind, Host, capture, decode_trail
+from redrive.deadline import Deadline
+from redrive.failure import Failure, FailureKind, Host, attempts_in, capture
 from redrive.handler import Handler, Middleware, around
 from redrive.policy import Decision, Drop, FailurePolicy, RetryAfter, SendToDeadLetter
 from redrive.telemetry.error_facts import error_facts
@@ -57,18 +59,19 @@ class Attempts:
         self._clock = clock
         self._host = host
         self._observe = observe
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, delivery: Delivery) -> Failed | None:
         """None: the handler succeeded. Being cancelled passes through: that is no failure."""
-        failures = decode_trail(delivery.trail)
+        failures = attempts_in(delivery.trail)
         attempt = _attempt(delivery, failures)
-        task = asyncio.current_task()
+        loop = self._loop = self._loop or asyncio.get_running_loop()  # once: asking is dear
         first_attempt_at = delivery.first_attempt_at or self._clock.now()
         while True:
             try:
-                await self._once(delivery)
+                await self._once(delivery, loop)
             except BaseException as error:  # whatever a handler raises is a failure to decide about
-                if not _is_failure(error, task):
+                if not _is_failure(error, asyncio.current_task(loop)):
                     raise
                 failed = self._judge(error, attempt, failures, first_attempt_at)
             else:
@@ -80,15 +83,16 @@ class Attempts:
             await self._clock.sleep(decision.delay)
             attempt, failures = attempt + 1, failed.failures
 
-    async def _once(self, delivery: Delivery) -> None:
+    async def _once(self, delivery: Delivery, loop: asyncio.AbstractEventLoop) -> None:
         if not self.handler.is_async:
             await self._threads.room()  # outside of the timeout: a call that was never made has not failed
         faults.point("worker.before_handler")
-        if not self._middleware and self._timeout is None:
-            await self.handler.run(delivery.message, self._threads)
-        else:
-            async with asyncio.timeout(self._timeout):
+        task = asyncio.current_task(loop)
+        with nullcontext() if self._timeout is None or task is None else Deadline(task, self._timeout, loop):
+            if self._middleware:
                 await around(self._middleware, delivery, lambda: self._call(delivery))()
+            else:
+                await self.handler.run(delivery.message, self._threads)
         faults.point("worker.after_handler")
 
     async def _call(self, delivery: Delivery) -> None:

@@ -24,9 +24,11 @@ import structlog
 
 from redrive import faults
 from redrive.breaker import Breaker, BreakerState
-from redrive.errors import CorruptFile, LeaseLost, RedriveError, Unreachable
+from redrive.errors import LeaseLost
 from redrive.failure import FailureKind
+from redrive.giving_back import GivingBack
 from redrive.policy import Drop
+from redrive.reconnection import Reconnection
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("redrive.consumer")
 
-_RECONNECT_FIRST, _RECONNECT_LAST = 0.2, 5.0
 _AGAIN = 1.0
+_LONGEST_LOOK = 5.0
 _SETTLING = 2.0
 _GIVING_BACK = 5.0
 _LEAVING = 5.0
@@ -54,6 +56,8 @@ class _Phase(Enum):
 
 class ConsumerOptions(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 10
+    prefetch: int | None = None
+    """None: as many as `concurrency`."""
     grace: float = 30.0
     breaker_failures: int = 20
     breaker_pause: float = 30.0
@@ -84,24 +88,26 @@ class Consumer:
         self._running: dict[asyncio.Task[None], Delivery] = {}
         self._handled: set[asyncio.Task[None]] = set()
         """Of those that run: whose handler has ended, and who are settling what became of it."""
-        self._giving_back: set[asyncio.Task[None]] = set()
+        self._giving_back = GivingBack(transport)
         self._slots = asyncio.Semaphore(options.concurrency)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._taking: asyncio.Task[None] | None = None
         self._stopped = False
-        self._connected = True
+        self._broker = Reconnection(queue, transport=transport, clock=clock)
 
     @property
     def ready(self) -> bool:
         """Whether it consumes: the broker is there, a sink takes letters, the breaker is closed."""
-        return self._connected and self._settling.durable and self.breaker.state is BreakerState.CLOSED
+        return self._broker.connected and self._settling.durable and self.breaker.state is BreakerState.CLOSED
 
     @property
     def busy(self) -> bool:
-        return bool(self._running or self._giving_back)
+        return bool(self._running or self._giving_back.under_way)
 
     async def run(self) -> None:
         """Consumes until `stop`. A broker that goes away is waited for; everything else is an error."""
-        self._taking = asyncio.create_task(self._take())
+        self._loop = asyncio.get_running_loop()
+        self._taking = self._loop.create_task(self._take())
         with contextlib.suppress(asyncio.CancelledError):
             await self._taking
 
@@ -127,7 +133,7 @@ class Consumer:
         if self._running:
             await asyncio.wait(self._running, timeout=_LEAVING)
         self._leave_behind()
-        if last := {*self._giving_back, *([self._taking] if self._taking else [])}:
+        if last := {*self._giving_back.under_way, *([self._taking] if self._taking else [])}:
             await asyncio.wait(last, timeout=_GIVING_BACK)
 
     def _leave_behind(self) -> None:
@@ -141,34 +147,19 @@ class Consumer:
         )
         for task, delivery in self._running.items():
             asyncio.tasks._unregister_task(task)  # noqa: SLF001  or `asyncio.run` would wait for it for ever
-            self._return(delivery)
+            self._giving_back.start(delivery)
         self._running.clear()
 
     async def _take(self) -> None:
-        wait = _RECONNECT_FIRST
         # Not only until it is cancelled: a broker that is away when deliveries are to be given back raises its
         # own error in the place of the cancellation.
         while not self._stopped:
-            began = self._clock.monotonic()
-            try:
-                await self._until_open()
-                await self._reconnect()
-                await self._consume()
-            except CorruptFile:
-                raise  # waiting does not mend a damaged file
-            except Unreachable as error:
-                self._connected = False
-                if self._clock.monotonic() - began > _RECONNECT_LAST:  # it was there for a while
-                    wait = _RECONNECT_FIRST
-                log.warning("broker away", queue=self.queue, error=str(error), again_in=wait)
-                await self._clock.sleep(wait)
-                wait = min(wait * 2, _RECONNECT_LAST)
+            await self._broker.attempt(self._take_while_open)
 
-    async def _reconnect(self) -> None:
-        if not self._connected:
-            await self._transport.depths()  # an empty queue gives no other sign of life
-            self._connected = True
-            log.info("broker is back", queue=self.queue)
+    async def _take_while_open(self) -> None:
+        await self._until_open()
+        await self._broker.sign_of_life()
+        await self._consume()
 
     def _phase(self) -> _Phase:
         if self.breaker.state is BreakerState.CLOSED:
@@ -186,14 +177,14 @@ class Consumer:
                 await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
             elif self._phase() is _Phase.WAIT:
                 remaining = self.breaker.remaining(self._clock.monotonic())
-                await self._clock.sleep(min(remaining, _RECONNECT_LAST))
+                await self._clock.sleep(min(remaining, _LONGEST_LOOK))
             else:
                 return
 
     async def _consume(self) -> None:
         """Takes deliveries until something asks for a pause; what was fetched and not begun is given back."""
         phase = self._phase()
-        prefetch = 1 if phase is _Phase.PROBE else self._options.concurrency
+        prefetch = 1 if phase is _Phase.PROBE else self._options.prefetch or self._options.concurrency
         async with contextlib.aclosing(self._transport.receive(self.queue, prefetch=prefetch)) as deliveries:
             while self._settling.durable and self._phase() is phase:
                 await self._slots.acquire()
@@ -202,7 +193,7 @@ class Consumer:
                 except BaseException:
                     self._slots.release()
                     raise
-                self._connected = True
+                self._broker.connected = True
                 if phase is _Phase.PROBE:
                     self.breaker.probe()
                 self._start(delivery)
@@ -210,7 +201,8 @@ class Consumer:
                     return
 
     def _start(self, delivery: Delivery) -> None:
-        task = asyncio.create_task(self._process(delivery))
+        loop = self._loop = self._loop or asyncio.get_running_loop()  # once: asking is dear
+        task = loop.create_task(self._process(delivery))
         self._running[task] = delivery
         task.add_done_callback(self._ended)
 
@@ -223,7 +215,7 @@ class Consumer:
             log.error("a delivery could not be settled", queue=self.queue, **error_facts(error))
         # Here and not in the task: one that is cancelled before its first step runs nothing of its own.
         if delivery is not None and (task.cancelled() or error is not None):
-            self._return(delivery)
+            self._giving_back.start(delivery)
 
     async def _process(self, delivery: Delivery) -> None:
         try:
@@ -242,7 +234,7 @@ class Consumer:
                 **error_facts(error),
             )
             await self._clock.sleep(_AGAIN)  # no hot loop
-            await asyncio.shield(self._return(delivery))
+            await asyncio.shield(self._giving_back.start(delivery))
 
     async def _handle(self, delivery: Delivery) -> None:
         if self._options.breaker_dead_letters and self.breaker.state is BreakerState.OPEN:
@@ -251,7 +243,7 @@ class Consumer:
                 return
             self.breaker.probe()  # the pause ended while no message came
         failed = await self._attempts.run(delivery)
-        if (task := asyncio.current_task()) is not None:
+        if (task := asyncio.current_task(self._loop)) is not None:
             self._handled.add(task)
         if failed is None:
             self.breaker.succeeded()
@@ -266,18 +258,3 @@ class Consumer:
             return
         if self.breaker.failed(failure.type, delivery.identity, self._clock.monotonic()):
             log.error("breaker opened, consumption pauses", queue=self.queue, type=failure.type)
-
-    def _return(self, delivery: Delivery) -> asyncio.Task[None]:
-        """In a task of its own, which no cancellation of the delivery's interrupts."""
-        task = asyncio.create_task(self._give_back(delivery))
-        self._giving_back.add(task)
-        task.add_done_callback(self._giving_back.discard)
-        return task
-
-    async def _give_back(self, delivery: Delivery) -> None:
-        try:
-            await self._transport.release(delivery)
-        except LeaseLost:
-            pass  # it was settled at the same moment, or somebody else has it
-        except RedriveError as error:
-            log.warning("not given back, its lease will run out", queue=self.queue, error=str(error))

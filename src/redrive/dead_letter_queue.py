@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from redrive import faults
+from redrive.dialects import Arrival, read
 from redrive.errors import LeaseLost, PublishRefused, Unreachable, UsageError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class DeadLetterQueue:
         self.home = home_of(name, transport.names)
 
     async def backlog(self) -> Backlog:
-        depth = (await self._transport.depths()).get(self._name)
+        depth = (await self._transport.depths((self._name,))).get(self._name)
         return Backlog(0, 0) if depth is None else Backlog(depth.ready, depth.leased)
 
     async def drain(
@@ -91,7 +92,7 @@ class DeadLetterQueue:
         if it was put there later than that; where the broker or the caller gives no time, it is sent.
         """
         receiving = self._transport.receive(self._name, prefetch=_PREFETCH)
-        passage = _Passage(self._transport, self.home, cut_off)
+        passage = _Passage(self._transport, cut_off)
         async with aclosing(receiving):
             try:
                 while passage.met < at_most and not passage.full:
@@ -140,9 +141,8 @@ async def _ended(waiting: asyncio.Future[Delivery | None]) -> Delivery | None:
 class _Passage:
     """The messages of one command on their way home."""
 
-    def __init__(self, transport: Transport, home: str, cut_off: datetime | None) -> None:
+    def __init__(self, transport: Transport, cut_off: datetime | None) -> None:
         self._transport = transport
-        self._home = home
         self._cut_off = cut_off
         self._seen: set[tuple[str, bytes]] = set()
         self.kept: list[Delivery] = []
@@ -165,7 +165,7 @@ class _Passage:
             return
         self._seen.add(mark)
         try:
-            await self._transport.send(delivery.message.with_reset(), queue=self._destination(delivery.message))
+            await self._transport.send(delivery.message.with_reset(), queue=self._destination(delivery))
         except PublishRefused:
             self.refused += 1
             self.kept.append(delivery)
@@ -190,9 +190,19 @@ class _Passage:
         with suppress(LeaseLost):  # somebody else has the copy now and will send it once more, under the same id
             await self._transport.ack(delivery)
 
-    def _destination(self, message: Message) -> str:
-        dead = self._transport.names.home_of_dead(message.queue) is not None
-        return self._home if dead or not message.queue else message.queue
+    def _destination(self, delivery: Delivery) -> str:
+        """The queue that the message was made for, else the one that it failed in."""
+        own = delivery.message.queue
+        if own and self._transport.names.home_of_dead(own) is None:
+            return own
+        arrival = Arrival(
+            message=delivery.message,
+            queue=delivery.queue,
+            home_of_dead=self._transport.names.home_of_dead,
+            now=delivery.message.sent_at,  # times do not matter here
+            trail=delivery.trail,
+        )
+        return read(arrival).home
 
 
 def _mark_of(message: Message) -> tuple[str, bytes]:

@@ -9,8 +9,10 @@ RedriveError
 ├── Refused               not allowed now, nothing was changed     exit 5
 │   └── TransitionRefused the letter's status does not allow it
 ├── Unreachable           store or broker cannot be reached        exit 6
+│   ├── NoStoreYet        nobody has made its tables
 │   └── CorruptFile       a file of ours is damaged
 ├── PublishRefused        the broker said no; `permanent` is data
+├── TrailTooLong          the message fits, the story of its failures does not; `room` is data
 ├── LeaseLost             somebody else holds this delivery now
 └── NotDurable            no sink could make a failure durable
 
@@ -88,6 +90,10 @@ class Undecided(Unreachable):
     """The connection was lost while COMMIT was under way: nobody knows whether it happened."""
 
 
+class NoStoreYet(Unreachable):
+    """The database answers, or its folder is there, and it holds no store: `redrive db upgrade` makes it."""
+
+
 class CorruptFile(Unreachable):
     pass
 
@@ -98,6 +104,14 @@ class PublishRefused(RedriveError):
     def __init__(self, text: str, *, permanent: bool, remedy: str = "") -> None:
         super().__init__(text, remedy=remedy)
         self.permanent = permanent
+
+
+class TrailTooLong(RedriveError):
+    """Nothing was sent. With a trail of at most `room` bytes (0: none) the message fits."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__(f"the broker takes no more than {room} bytes of failures with this message")
+        self.room = room
 
 
 class LeaseLost(RedriveError):

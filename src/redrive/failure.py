@@ -181,35 +181,63 @@ def _told(raised: Raised) -> str:
     return "\n".join(lines)
 
 
+class _Named(msgspec.Struct, frozen=True):
+    identity: str
+    failures: tuple[Failure, ...]
+
+
 _trail_encoder = msgspec.msgpack.Encoder()
-_trail_decoder = msgspec.msgpack.Decoder(tuple[Failure, ...])
+_trail_decoder = msgspec.msgpack.Decoder(tuple[Failure, ...] | _Named)
 
 
-def encode_trail(failures: tuple[Failure, ...], budget: int) -> bytes:
-    """The failures so far, for travelling with a retry. Over budget, the oldest lose their frames first,
-    then go altogether: the newest are what a person reads.
+def encode_trail(failures: tuple[Failure, ...], budget: int, *, identity: str = "") -> bytes:
+    """The failures so far, for travelling with a retry, in at most `budget` bytes. Over budget, the oldest lose
+    their frames first, then go altogether: the newest are what a person reads. `identity` is that of the letter,
+    for a copy of it.
     """
     kept = failures
-    encoded = _trail_encoder.encode(kept)
+    encoded = _encode(kept, identity)
     for index in range(len(failures)):
         if len(encoded) <= budget:
             break
         kept = (*kept[:index], _without_frames(kept[index]), *kept[index + 1 :])
-        encoded = _trail_encoder.encode(kept)
+        encoded = _encode(kept, identity)
     while len(encoded) > budget and kept:
         kept = kept[1:]
-        encoded = _trail_encoder.encode(kept)
-    return encoded
+        encoded = _encode(kept, identity)
+    return encoded if len(encoded) <= budget else b""
 
 
 def decode_trail(trail: bytes | None) -> tuple[Failure, ...]:
     """Total: a trail that cannot be read is an empty one, for it came over the wire."""
+    told = _decode(trail)
+    return told.failures if isinstance(told, _Named) else told
+
+
+def attempts_in(trail: bytes | None) -> tuple[Failure, ...]:
+    """The failed attempts that a retry follows. A copy of a letter starts afresh: its failures are over."""
+    told = _decode(trail)
+    return () if isinstance(told, _Named) else told
+
+
+def identity_in(trail: bytes | None) -> str:
+    """Whose copy it travels with; empty if it does not say."""
+    told = _decode(trail)
+    return told.identity if isinstance(told, _Named) else ""
+
+
+def _encode(failures: tuple[Failure, ...], identity: str) -> bytes:
+    return _trail_encoder.encode(_Named(identity, failures) if identity else failures)
+
+
+def _decode(trail: bytes | None) -> tuple[Failure, ...] | _Named:
     if not trail:
         return ()
     try:
-        return _trail_decoder.decode(trail)
+        told: tuple[Failure, ...] | _Named = _trail_decoder.decode(trail)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return ()
+    return told
 
 
 def _without_frames(failure: Failure) -> Failure:

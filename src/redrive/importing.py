@@ -64,7 +64,7 @@ class Importer:
 
 
 def _size(letter: Entry | DeadLetter) -> int:
-    bodies = [letter.message.body or b""]
+    messages = [letter.message]
     if isinstance(letter, DeadLetter):
-        bodies += [revision.message.body or b"" for revision in letter.revisions]
-    return sum(map(len, bodies))
+        messages += [revision.message for revision in letter.revisions]
+    return sum(len(each.body or b"") + len(each.properties or b"") for each in messages)

@@ -1,6 +1,7 @@
 """A letter as JSON values, and back exactly: what archives hold, exports write and imports read.
 
-Bytes that are not UTF-8 are base64, and say so; nothing and empty differ; headers are as header_json.py has them.
+Bytes that are not UTF-8 are base64, and say so; properties always are; nothing and empty differ; headers are as
+header_json.py has them.
 A list's letter (no failures, revisions or history) is read back as far as it goes.
 """
 
@@ -68,6 +69,7 @@ def _message_values(message: Message) -> dict[str, Any]:
         "headers": plain_headers(message.headers),
         **_bytes_values("key", message.key),
         **_bytes_values("body", message.body),
+        "properties": None if message.properties is None else _base64(message.properties),
     }
 
 
@@ -97,7 +99,11 @@ def _bytes_values(name: str, raw: bytes | None) -> dict[str, str | None]:
     try:
         return {name: raw.decode(), f"{name}_encoding": "utf-8"}
     except UnicodeDecodeError:
-        return {name: base64.b64encode(raw).decode("ascii"), f"{name}_encoding": "base64"}
+        return {name: _base64(raw), f"{name}_encoding": "base64"}
+
+
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode("ascii")
 
 
 class _Message(msgspec.Struct):
@@ -110,6 +116,8 @@ class _Message(msgspec.Struct):
     key_encoding: Encoding = None
     body: str | None = None
     body_encoding: Encoding = None
+    properties: str | None = None
+    """Missing in what was written before there were any."""
 
 
 class _Frame(msgspec.Struct):
@@ -196,6 +204,7 @@ def _message(told: _Message) -> Message:
         headers=headers_of(told.headers),
         key=_raw("key", told.key, told.key_encoding),
         source=told.source,
+        properties=_raw("properties", told.properties, "base64"),
     )
 
 

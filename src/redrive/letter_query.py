@@ -45,8 +45,9 @@ class LetterQuery(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 50
     """At most MAX_PAGE."""
     bodies: bool = False
-    """Whether the message's body comes with it; lists do not need it. Without it `message.body` is None whatever
-    the body is, which says nothing about it: a page must not hold hundreds of bodies of many megabytes (G7).
+    """Whether the message's body and properties come with it; lists do not need them. Without them `message.body`
+    and `message.properties` are None whatever they are, which says nothing about them: a page must not hold
+    hundreds of bodies of many megabytes (G7).
     """
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import json
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Annotated, Any
 
 import msgspec
@@ -67,6 +66,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     key: bytes | None = None
     source: str | None = None
     overlay: Overlay | None = None
+    properties: bytes | None = None
+    """Everything a foreign broker said of it beside the body, in that broker's own encoding (G2). Only the driver
+    that wrote it reads it; `headers`, `id` and `source` are what it made of it. None: the message was made here.
+    """
 
     def __repr__(self) -> str:
         """Without body, headers and key: a payload must not reach a log or an error by way of a repr."""
@@ -111,9 +114,16 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             source=source or None,
         )
 
-    @cached_property
+    @property
     def envelope(self) -> Envelope | None:
-        """The body read as S3's envelope, or None for a foreign message. Never raises."""
+        """The body read as S3's envelope, or None for a foreign message. Never raises. Read once."""
+        try:
+            found: Envelope | None = self.__dict__["envelope"]
+        except KeyError:  # by hand: Python 3.11's cached_property takes a lock, for every message
+            found = self.__dict__["envelope"] = self._read_envelope()
+        return found
+
+    def _read_envelope(self) -> Envelope | None:
         if self.body is None or len(self.body) > MAX_ENVELOPE_BYTES or not self.body.startswith(b"{"):
             return None
         try:

@@ -29,13 +29,14 @@ def plan(app: App, queue: str, settings: Settings) -> QueuePlan:
         policy=_policy(app, handler, queue, settings),
         options=ConsumerOptions(
             concurrency=concurrency,
+            prefetch=own.prefetch,
             grace=settings.worker.grace,
             breaker_failures=own.breaker_failures,
             breaker_pause=own.breaker_pause,
             breaker_dead_letters=own.breaker_mode == "dead_letter",
         ),
         timeout=timeout or None,
-        queue_first=own.dead_letters.sink == "queue",
+        sink=own.dead_letters.sink,
         expire_after=own.dead_letters.expire_after,
         notify_critical=own.dead_letters.notify_critical,
     )
@@ -74,6 +75,9 @@ def _retry(app: App, handler: Handler | None, queue: str, settings: Settings) ->
 
 
 def _general_retry(app: App, queue: str, settings: Settings) -> Retry:
+    if settings.broker.loops:
+        loop = settings.for_queue(queue).loop
+        return Retry(loop.cycles + 1, fixed(loop.ttl))
     own = settings.for_queue(queue).retry
     if own == settings.retry and app.retry is not None:
         return app.retry

@@ -22,11 +22,13 @@ import msgspec
 from redrive import faults
 from redrive.control import stamp
 from redrive.dead_letter import Actor, Status, Transition
-from redrive.errors import PublishRefused, Unreachable
+from redrive.dialects import strip
+from redrive.errors import PublishRefused, Unreachable, UsageError
 from redrive.letter_query import LetterQuery
+from redrive.transports import OriginSending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from redrive.dead_letter import Claim
     from redrive.message import Message
@@ -70,10 +72,16 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class Redriver:
     """Sends named letters back, each at most once per call."""
 
-    def __init__(self, *, store: DeadLetterStore, transport: Transport, actor: Actor) -> None:
+    def __init__(
+        self, *, store: DeadLetterStore, transport: Transport, actor: Actor, to_origin: bool = False
+    ) -> None:
+        """`to_origin`: to the exchange the producer sent to, and so to every queue bound there. UsageError if the
+        broker has none.
+        """
         self._store = store
         self._transport = transport
         self._actor = actor
+        self._send: Callable[..., Awaitable[None]] = _origin_of(transport) if to_origin else transport.send
 
     async def redrive(
         self, letter_ids: Sequence[str], *, pace: Pace, on_progress: Callable[[int], None] | None = None
@@ -125,7 +133,7 @@ class Redriver:
             raise
         try:
             async with asyncio.timeout(SEND_DEADLINE):
-                await self._transport.send(redriven(claim, key), queue=claim.target)
+                await self._send(redriven(claim, key), queue=claim.target)
         except PublishRefused as refusal:
             return await self._refused(claim, refusal)
         except (Unreachable, TimeoutError) as cut:  # T9: wait for T6
@@ -166,10 +174,23 @@ class Redriver:
         return Actor(self._actor.name, reason)
 
 
+def _origin_of(transport: Transport) -> Callable[..., Awaitable[None]]:
+    if not isinstance(transport, OriginSending):
+        raise UsageError("this broker has no exchanges", remedy="send the letters back to their queue")
+    origins: OriginSending = transport
+
+    async def send(message: Message, *, queue: str) -> None:  # noqa: ARG001  the exchange says which queues
+        await origins.send_to_origin(message)
+
+    return send
+
+
 def redriven(claim: Claim, key: bytes) -> Message:
-    """What is sent: the same id and bytes, as if it had never failed, with a ticket that only we can write."""
+    """What is sent: the same id and bytes, as if it had never failed, without what brokers and frameworks wrote of
+    its failure, and with a ticket that only we can write.
+    """
     message = claim.message.with_reset()
-    return message.with_headers(stamp(message.headers, claim.ticket, key))
+    return message.with_headers(stamp(strip(message.headers), claim.ticket, key))
 
 
 def _outcome(claim: Claim, result: Result, note: str = "") -> Outcome:

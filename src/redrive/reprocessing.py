@@ -2,7 +2,8 @@
 
 Dead letters of `orders` may lie in two places: in the broker's queue `orders_dlq`, where other consumers and
 other tools put them, and in the store, where ours do. The selection is frozen before the first send, so what
-handlers throw straight back is left for the next command (SD10).
+handlers throw straight back is left for the next command (SD10). Whoever has no store sends back what the queue
+holds: no letter is looked for, and the store is not asked anything.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """Letters in the store, oldest first."""
     unfinished: tuple[str, ...]
     """Letters that are REDRIVING: another process sends them now, or died on the way and left them to us."""
+    with_store: bool = True
+    """Whether letters of the store were looked for."""
     at: datetime | None = None
     """That moment: what was put into the dead-letter queue later may have been thrown back by a handler."""
 
@@ -74,11 +77,13 @@ class Reprocessor:
         self._transport = transport
         self._redriver = redriver
 
-    async def select(self, dead_letter_queue: str, *, at: datetime | None = None) -> Selection:
+    async def select(
+        self, dead_letter_queue: str, *, with_store: bool = True, at: datetime | None = None
+    ) -> Selection:
         """`at` is now. UsageError if that is not the name of a dead-letter queue."""
         queue = DeadLetterQueue(dead_letter_queue, transport=self._transport)
-        pending = await self._letters(queue.home, Status.PENDING)
-        unfinished = await self._letters(queue.home, Status.REDRIVING)
+        pending = await self._letters(queue.home, Status.PENDING) if with_store else ()
+        unfinished = await self._letters(queue.home, Status.REDRIVING) if with_store else ()
         backlog = await queue.backlog()
         return Selection(
             dead_letter_queue=dead_letter_queue,
@@ -87,6 +92,7 @@ class Reprocessor:
             in_other_hands=backlog.in_other_hands,
             pending=pending,
             unfinished=unfinished,
+            with_store=with_store,
             at=at,
         )
 

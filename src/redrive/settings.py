@@ -24,6 +24,8 @@ from pydantic import (
 from redrive.duration import seconds
 from redrive.policy import MAX_IN_PLACE
 from redrive.secret_url import SecretUrl
+from redrive.transports import Names
+from redrive.transports.rabbitmq.topology_choice import TOPOLOGIES
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|MB|GB)?\s*")
 _UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -76,13 +78,21 @@ def _template(value: Any) -> Any:
     return value
 
 
+def _optional_template(value: Any) -> Any:
+    return None if value is None else _template(value)
+
+
+def _optional_url(value: Any) -> Any:
+    return None if value is None else _url(value)
+
+
 def _view(value: Any) -> Any:
     if value is not None and not (isinstance(value, str) and _NAME_IN_SCHEMA.fullmatch(value)):
         raise ValueError("should be a schema and a name, such as 'public.dlq_events', or 'none'")
     return value
 
 
-SECONDS, BYTES = "seconds", "bytes"
+SECONDS, BYTES, SECRET = "seconds", "bytes", "secret"
 """Marks on fields, for those who write a value the way people do."""
 
 Seconds = Annotated[float, BeforeValidator(seconds), SECONDS]
@@ -93,9 +103,16 @@ OptionalSeconds = Annotated[Annotated[float, BeforeValidator(seconds)] | None, B
 OptionalDelays = Annotated[tuple[Seconds, ...] | None, BeforeValidator(_items), BeforeValidator(_unset), SECONDS]
 OptionalPath = Annotated[Path | None, BeforeValidator(_unset)]
 TypeNames = Annotated[tuple[str, ...], BeforeValidator(_items)]
-Url = Annotated[InstanceOf[SecretUrl], BeforeValidator(_url)]
+QueueNames = Annotated[tuple[str, ...], BeforeValidator(_items)]
+Url = Annotated[InstanceOf[SecretUrl], BeforeValidator(_url), SECRET]
+OptionalUrl = Annotated[
+    InstanceOf[SecretUrl] | None, BeforeValidator(_optional_url), BeforeValidator(_unset), SECRET
+]
 ViewName = Annotated[str | None, BeforeValidator(_view), BeforeValidator(_unset)]
-Template = Annotated[str, BeforeValidator(_template)]
+OptionalTemplate = Annotated[str | None, BeforeValidator(_optional_template), BeforeValidator(_unset)]
+OptionalPositive = Annotated[Positive | None, BeforeValidator(_unset)]
+OptionalName = Annotated[Annotated[str, Field(min_length=1)] | None, BeforeValidator(_unset)]
+Timeout = Annotated[Seconds, Field(gt=0)]
 
 
 class Section(BaseModel):
@@ -113,17 +130,85 @@ class AppSettings(Section):
     environment: str = ""
 
 
+class RabbitSettings(Section):
+    """For `amqp://` and `amqps://` alone."""
+
+    topology: Literal["delay-queues", "plain-queues", "ttl-loop", "dead-letter-exchange"] = "delay-queues"
+    queue_type: Annotated[Literal["quorum", "classic"] | None, BeforeValidator(_unset)] = None
+    """Of queues that are made. None: quorum, but for those of plain-queues, which other services declare too."""
+    declare: Literal["missing", "never"] = "missing"
+    """never: what `redrive setup` has not made is not made."""
+    max_priority: Annotated[Annotated[Positive, Field(le=255)] | None, BeforeValidator(_unset)] = None
+    """Classic queues only."""
+    persistent: bool = True
+    """False: what the app sends is lost when the broker stops; retries and dead letters never are. S2:
+    EnablePersistence.
+    """
+    exchange: OptionalName = None
+    """ttl-loop: through which messages come back. None: `<app>.workers`."""
+    dead_letter_exchange: OptionalName = None
+    """None: ttl-loop `<exchange>.deadletter`, dead-letter-exchange `dlx.<app>`. S2: DeadLetterExchange."""
+    dead_letter_routing_key: Annotated[str, Field(min_length=1)] = "deadletter"
+    """dead-letter-exchange: followed by `.<queue>`. S2: DeadLetterRoutingKey."""
+    automatic_dlx: bool = True
+    """dead-letter-exchange: whether queues name the exchange in their arguments. S2: EnableAutomaticDlx."""
+    dead_letter_ttl: OptionalSeconds = None
+    """dead-letter-exchange: what lies longer in `dlq.{queue}` goes to `dlq.{queue}.expired`. None: it stays."""
+    heartbeat: Timeout = 30.0
+    connect_timeout: Timeout = 5.0
+    publish_timeout: Timeout = 20.0
+    """How long the broker may take to confirm a message."""
+    consumer_timeout: Timeout = 1800.0
+    """What the broker is configured to: a delivery that is unsettled for longer is taken back."""
+    max_message_size: Bytes = 128 * 2**20
+    """What the broker is configured to."""
+    management_url: OptionalUrl = None
+    """None: the broker's host, port 15672."""
+    tls_ca: OptionalPath = None
+    """None: the authorities that the system trusts."""
+    tls_certificate: OptionalPath = None
+    tls_key: OptionalPath = None
+
+    @model_validator(mode="after")
+    def _sensible(self) -> RabbitSettings:
+        if self.max_priority is not None and self.queue_type != "classic":
+            raise ValueError("max_priority needs queue_type = 'classic': quorum queues take none")
+        if self.tls_key is not None and self.tls_certificate is None:
+            raise ValueError("tls_key needs tls_certificate")
+        return self
+
+
 class BrokerSettings(Section):
     url: Url = SecretUrl("embedded:///redrive-broker.db")
-    """`embedded:///FILE` is relative to the working folder, `embedded:////FILE` is absolute."""
-    retry_queue: Template = "{queue}_retry"
-    dead_letter_queue: Template = "{queue}_dlq"
-    lease: Annotated[Seconds, Field(gt=0)] = 60.0
-    """How long a delivery belongs to a worker that no longer says it lives."""
+    """`embedded:///FILE` is relative to the working folder, `embedded:////FILE` is absolute; or
+    `amqps://USER:PASSWORD@HOST/VHOST`.
+    """
+    retry_queue: OptionalTemplate = None
+    """None: `{queue}_retry`, or as the topology has it."""
+    dead_letter_queue: OptionalTemplate = None
+    """None: `{queue}_dlq`, or as the topology has it."""
+    lease: Timeout = 60.0
+    """How long a delivery belongs to a worker that no longer says it lives. Embedded broker only."""
+    rabbitmq: RabbitSettings = RabbitSettings()
+
+    @property
+    def on_rabbitmq(self) -> bool:
+        return self.url.reveal().partition(":")[0] in {"amqp", "amqps"}
+
+    @property
+    def loops(self) -> bool:
+        """The broker itself brings failed messages back, by [queues.NAME.loop]."""
+        return self.on_rabbitmq and self.rabbitmq.topology == "ttl-loop"
+
+    @property
+    def names(self) -> Names:
+        """As they are set, else as the broker's topology has them."""
+        usual = TOPOLOGIES[self.rabbitmq.topology].templates if self.on_rabbitmq else Names()
+        return Names(retry=self.retry_queue or usual.retry, dead=self.dead_letter_queue or usual.dead)
 
     @model_validator(mode="after")
     def _distinct(self) -> BrokerSettings:
-        if self.retry_queue == self.dead_letter_queue:
+        if self.names.retry == self.names.dead:
             raise ValueError("retry_queue and dead_letter_queue should differ")
         return self
 
@@ -197,6 +282,8 @@ class HandlingSettings(Section):
 
     concurrency: Positive = 10
     """Messages of one queue in hand at the same time."""
+    prefetch: OptionalPositive = None
+    """Messages of one queue fetched and not settled. None: as many as concurrency."""
     handler_timeout: Seconds = 300.0
     """0: none."""
     breaker_failures: Count = 20
@@ -213,12 +300,21 @@ class WorkerSettings(HandlingSettings):
 
 
 class DeadLetterSettings(Section):
-    sink: Literal["store", "queue"] = "store"
-    """Where a letter goes first; the other one and the spool take it when that is away."""
+    sink: Literal["store", "queue", "both"] = "store"
+    """Where a letter goes first; the other one and the spool take it when that is away. Both: into the store and
+    into the dead-letter queue.
+    """
     expire_after: OptionalSeconds = None
     """PENDING letters older than this become DISCARDED (how=expired). None: never. S2: DeadLetterTtlHours."""
     notify_critical: bool = True
     """Log critical failures at critical level and call the app's on_critical. S2: EnableAdminNotifications."""
+
+
+class LoopSettings(Section):
+    """Of topology ttl-loop: S4's ten minutes, three times."""
+
+    ttl: Timeout = 600.0
+    cycles: Count = 3
 
 
 class QueueSettings(HandlingSettings):
@@ -228,6 +324,8 @@ class QueueSettings(HandlingSettings):
     """Weighed before what the app says in code; [kinds] is weighed after it."""
     retry: RetrySettings = RetrySettings()
     dead_letters: DeadLetterSettings = DeadLetterSettings()
+    loop: LoopSettings = LoopSettings()
+    """With topology ttl-loop it stands in the place of `retry`."""
 
 
 class SpoolSettings(Section):
@@ -253,6 +351,13 @@ class RetentionSettings(Section):
     """What the clock said at the last run, to find out whether it jumped."""
 
 
+class CollectorSettings(Section):
+    """What `redrive collect` brings in."""
+
+    queues: QueueNames = ()
+    """Dead-letter queues, limbo queues: wherever others put what failed."""
+
+
 class LogSettings(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
     """S2's EnableDetailedLogging is `debug`."""
@@ -271,6 +376,7 @@ class Settings(Section):
     spool: SpoolSettings = SpoolSettings()
     journal: JournalSettings = JournalSettings()
     retention: RetentionSettings = RetentionSettings()
+    collector: CollectorSettings = CollectorSettings()
     log: LogSettings = LogSettings()
     queues: dict[str, QueueSettings] = {}
 

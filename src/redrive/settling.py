@@ -14,11 +14,11 @@ import structlog
 from redrive import control, faults
 from redrive.dead_letter import Actor, DeadLetter, Entry, Recorded, Status
 from redrive.errors import NotDurable, Permanent, PublishRefused, Transient
-from redrive.failure import Failure, FailureKind, Host, capture, decode_trail, encode_trail
+from redrive.failure import Failure, FailureKind, Host, attempts_in, capture
 from redrive.fingerprint import cause, fingerprint
 from redrive.handler import in_thread, is_async
 from redrive.policy import Drop, RetryAfter
-from redrive.sinks import with_failure
+from redrive.sinks import with_failure, with_trail
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("redrive.consumer")
 
-TRAIL_BUDGET = 64 * 1024
 HOOK_TIMEOUT = 30.0
 _SINK_FIRST, _SINK_LAST = 0.5, 5.0
 
@@ -122,7 +121,7 @@ class Settling:
         failure = capture(
             error, attempt=delivery.attempt, at=now, kind=kind, handler=self._handler.name, host=self._host
         )
-        failures = (*decode_trail(delivery.trail), failure)
+        failures = (*attempts_in(delivery.trail), failure)
         await self._dead_letter(delivery, failures, delivery.first_attempt_at or now, quarantine=quarantine)
 
     async def _done(self, delivery: Delivery, how: str) -> None:
@@ -161,8 +160,8 @@ class Settling:
         last = failed.failures[-1]
         message = with_failure(delivery.message, last)
         faults.point("worker.before_retry")
-        await self._transport.retry(
-            delivery, message, delay=delay, trail=encode_trail(failed.failures, TRAIL_BUDGET)
+        await with_trail(
+            failed.failures, lambda trail: self._transport.retry(delivery, message, delay=delay, trail=trail)
         )
         faults.point("worker.after_retry")
         log.info(

@@ -1,7 +1,8 @@
 """Where a dead letter is made durable: the first sink that takes it, or nobody, and then nothing is acknowledged.
 
 With the store as the primary: store, spool, dead-letter queue. The spool comes before the queue because it keeps
-the whole story and drains into the store by itself. With the queue as the primary: queue, store, spool.
+the whole story and drains into the store by itself. With the queue as the primary: queue, store, spool. With both:
+store, else spool, and the queue beside them.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import structlog
 
 from redrive import control
 from redrive.dead_letter import Entry, Recorded
-from redrive.errors import NotDurable
+from redrive.errors import NotDurable, PublishRefused, TrailTooLong
+from redrive.failure import encode_trail
 from redrive.message import Overlay
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from redrive.availability import Availability
     from redrive.failure import Failure
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from redrive.upkeep.spool import Spool
 
 log = structlog.get_logger("redrive.sinks")
+
+TRAIL_BUDGET = 64 * 1024
 
 
 class Kept(NamedTuple):
@@ -80,7 +84,9 @@ class StoreSink:
 
 
 class QueueSink:
-    """The broker's own dead-letter queue, in S3's layout: the message with its last error."""
+    """The broker's own dead-letter queue, in S3's layout: the message with its last error. All its failures travel
+    with it, as far as the broker has room for them.
+    """
 
     name = "queue"
 
@@ -89,8 +95,31 @@ class QueueSink:
 
     async def keep(self, entry: Entry) -> Kept:
         message = with_failure(entry.message, entry.failures[-1])
-        await self._transport.send(message, queue=self._transport.names.dead_of(entry.queue))
+        dead = self._transport.names.dead_of(entry.queue)
+        await with_trail(
+            entry.failures,
+            lambda trail: self._transport.send(message, queue=dead, trail=trail),
+            identity=entry.identity,  # if the store has the letter too, whoever collects the copy finds it there
+        )
         return Kept(self.name, None, Recorded.NEW, entry)
+
+
+async def with_trail(
+    failures: tuple[Failure, ...], send: Callable[[bytes], Awaitable[None]], *, identity: str = ""
+) -> None:
+    """Sends with as much of the failures' story as the broker takes: all of it, what the broker says it has room
+    for, or nothing. PublishRefused: it has no room for nothing either, and never will.
+    """
+    room = TRAIL_BUDGET
+    for _ in range(2):
+        try:
+            return await send(encode_trail(failures, room, identity=identity))
+        except TrailTooLong as error:
+            room = error.room
+    try:
+        return await send(b"")
+    except TrailTooLong as error:
+        raise PublishRefused(str(error), permanent=True, remedy="make the message smaller") from None
 
 
 def with_failure(message: Message, last: Failure) -> Message:
@@ -109,6 +138,35 @@ class SpoolSink:
     async def keep(self, entry: Entry) -> Kept:
         await self._spool.append(entry)
         return Kept(self.name, None, Recorded.NEW, entry)
+
+
+class BothSinks:
+    """The store, or what stands in for it, and the dead-letter queue. Where one of them does not take a letter,
+    the other one is enough.
+    """
+
+    name = "both"
+
+    def __init__(self, store: SinkChain, queue: QueueSink) -> None:
+        self._store = store
+        self._queue = queue
+
+    async def keep(self, entry: Entry) -> Kept:
+        try:
+            kept = await self._store.keep(entry)
+        except NotDurable:
+            return await self._queue.keep(entry)
+        try:
+            await self._queue.keep(entry)
+        except Exception as error:  # noqa: BLE001  whatever it was, the letter is durable
+            log.warning(
+                "dead letter not in the dead-letter queue as well",
+                sink=kept.sink,
+                queue=entry.queue,
+                **error_facts(error),
+            )
+            return kept
+        return kept._replace(sink=f"{kept.sink} and queue")
 
 
 class SinkChain:

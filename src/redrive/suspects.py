@@ -11,7 +11,9 @@ The journal is a safety net: while it cannot be written, messages are handled wi
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -19,7 +21,6 @@ from redrive.dead_letter import MAX_DEATHS
 from redrive.errors import RedriveError
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Awaitable, Callable
 
     from redrive.settling import Settling
@@ -38,16 +39,25 @@ class Suspects:
         self._journal = journal
         self._settling = settling
         self._alone = alone
+        self._kinds: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self, delivery: Delivery, handle: Handle) -> None:
-        if await self._asked(self._journal.deaths(delivery.identity)) == 0:
+        if delivery.alike is None:
+            await self._suspect(delivery, handle)
+            return
+        # Those that nothing tells apart share one count, so one at a time: it counts deaths, not copies.
+        async with self._kinds.setdefault(delivery.alike, asyncio.Lock()):
+            await self._suspect(delivery, handle)
+
+    async def _suspect(self, delivery: Delivery, handle: Handle) -> None:
+        if await self._asked(self._journal.deaths(_mark_of(delivery))) == 0:
             await self._run(delivery, handle)
             return
         async with self._alone:
             await self._run(delivery, handle)
 
     async def _run(self, delivery: Delivery, handle: Handle) -> None:
-        deaths = await self._asked(self._journal.begin(delivery.identity))
+        deaths = await self._asked(self._journal.begin(_mark_of(delivery)))
         if deaths >= MAX_DEATHS:
             await self._quarantine(delivery, deaths)
             await self._forget(delivery)
@@ -75,6 +85,11 @@ class Suspects:
 
     async def _forget(self, delivery: Delivery) -> None:
         try:
-            await self._journal.clear(delivery.identity)
+            await self._journal.clear(_mark_of(delivery))
         except RedriveError as error:
             log.warning("the journal cannot be used, a death stays counted", error=str(error))
+
+
+def _mark_of(delivery: Delivery) -> str:
+    """Where a message has no identity that lasts, what it has in common with its next delivery."""
+    return delivery.alike or delivery.identity

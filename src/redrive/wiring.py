@@ -13,12 +13,13 @@ from redrive.clock import SystemClock
 from redrive.configuration import load
 from redrive.errors import ConfigurationError
 from redrive.stores import open_store
-from redrive.transports import Names, open_transport
+from redrive.transports import open_transport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
     from redrive.app import App
+    from redrive.collector import Collector
     from redrive.failure import Host
     from redrive.secret_url import SecretUrl
     from redrive.settings import Settings
@@ -33,11 +34,19 @@ def load_settings() -> Settings:
     return load().settings
 
 
-def transport(settings: Settings) -> Transport:
+def transport(settings: Settings, *, app: str = "") -> Transport:
+    """`app`: the name that the app has in code, where it is known."""
     broker = settings.broker
-    names = Names(retry=broker.retry_queue, dead=broker.dead_letter_queue)
     with _hiding(broker.url):
-        return open_transport(broker.url.reveal(), names=names, lease=broker.lease)
+        return open_transport(broker.url.reveal(), **_broker_options(settings, app))
+
+
+def _broker_options(settings: Settings, app: str) -> dict[str, Any]:
+    if not settings.broker.on_rabbitmq:
+        return {"names": settings.broker.names, "lease": settings.broker.lease}
+    from redrive.rabbitmq_wiring import transport_options  # noqa: PLC0415  only those who use it
+
+    return transport_options(settings, app=app)
 
 
 def store(settings: Settings) -> DeadLetterStore:
@@ -89,9 +98,9 @@ def _hiding(url: SecretUrl) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def producer(settings: Settings) -> AsyncIterator[Transport]:
+async def producer(settings: Settings, *, app: str = "") -> AsyncIterator[Transport]:
     """The broker alone, for sending: no store is opened or made."""
-    opened = transport(settings)
+    opened = transport(settings, app=app)
     try:
         yield opened
     finally:
@@ -120,7 +129,7 @@ async def worker(app: App, settings: Settings, *, queues: Sequence[str] = ()) ->
     async with AsyncExitStack() as closing:
         opened_store = store(settings)
         closing.push_async_callback(opened_store.close)
-        opened_transport = transport(settings)
+        opened_transport = transport(settings, app=app.name)
         closing.push_async_callback(opened_transport.close)
         journal = Journal(settings.journal.path)
         closing.push_async_callback(journal.close)
@@ -136,6 +145,35 @@ async def worker(app: App, settings: Settings, *, queues: Sequence[str] = ()) ->
             journal=journal,
             host=_host(app, settings),
             random=random.random,
+        )
+
+
+@asynccontextmanager
+async def collector(
+    settings: Settings,
+    queues: Sequence[str],
+    *,
+    rate: float | None = None,
+    limit: int | None = None,
+) -> AsyncIterator[Collector]:
+    """A collector for these queues (none named: those of the settings); store and broker are closed behind it."""
+    from redrive.availability import Availability  # noqa: PLC0415  only those who collect load what collects
+    from redrive.collector import Collector  # noqa: PLC0415  as above
+
+    async with AsyncExitStack() as closing:
+        opened_store = store(settings)
+        closing.push_async_callback(opened_store.close)
+        opened_transport = transport(settings)
+        closing.push_async_callback(opened_transport.close)
+        clock = SystemClock()
+        yield Collector(
+            queues or settings.collector.queues,
+            transport=opened_transport,
+            store=opened_store,
+            availability=Availability(clock=clock, random=random.random),
+            clock=clock,
+            rate=rate,
+            limit=limit,
         )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import structlog
@@ -26,7 +26,7 @@ from redrive.handler import Handler, NoHandler
 from redrive.message import Message  # noqa: TC001  binding reads it at run time
 from redrive.policy import FailurePolicy
 from redrive.settling import Settling
-from redrive.sinks import QueueSink, Sink, SinkChain, SpoolSink, StoreSink
+from redrive.sinks import BothSinks, QueueSink, Sink, SinkChain, SpoolSink, StoreSink
 from redrive.suspects import Suspects
 from redrive.tally import Tally
 from redrive.telemetry.error_facts import error_facts
@@ -57,8 +57,8 @@ class QueuePlan(msgspec.Struct, frozen=True, kw_only=True):
     policy: FailurePolicy
     options: ConsumerOptions = ConsumerOptions()
     timeout: float | None = None
-    queue_first: bool = False
-    """Dead letters go to the broker's dead-letter queue first, not to the store."""
+    sink: Literal["store", "queue", "both"] = "store"
+    """Where dead letters go first: to the store, to the broker's dead-letter queue, or to both."""
     expire_after: float | None = None
     notify_critical: bool = True
     """Critical letters are logged as such, and the app's `on_critical` is called."""
@@ -101,7 +101,7 @@ class Worker:
     @property
     def ready(self) -> bool:
         """Whether it consumes, and the store is there, unless all letters go to the broker's own queues first."""
-        needed = not all(plan.queue_first for plan in self._plans.values())
+        needed = not all(plan.sink == "queue" for plan in self._plans.values())
         return all(consumer.ready for consumer in self.consumers) and not (needed and self._availability.away)
 
     async def run(self, *, drain: bool = False, upkeep: bool = True) -> None:
@@ -226,7 +226,7 @@ class Worker:
 
     async def _anything_in(self, queues: set[str]) -> bool:
         try:
-            depths = await self._transport.depths()
+            depths = await self._transport.depths(self._plans.keys())
         except CorruptFile:
             raise
         except Unreachable:
@@ -270,7 +270,9 @@ class Worker:
 
     def _sinks(self, plan: QueuePlan) -> list[Sink]:
         store, queue, spool = self._store_sink, QueueSink(self._transport), SpoolSink(self._spool)
-        return [queue, store, spool] if plan.queue_first else [store, spool, queue]
+        if plan.sink == "both":
+            return [BothSinks(SinkChain([store, spool]), queue)]
+        return [queue, store, spool] if plan.sink == "queue" else [store, spool, queue]
 
 
 def _refuse_queues_of_queues(queues: set[str], names: Names) -> None:

@@ -72,7 +72,7 @@ CASES = (
         2,
         "no transport for",
         "use one of: embedded://",
-        environment={"REDRIVE_BROKER__URL": "amqp://u:hunter2@h"},
+        environment={"REDRIVE_BROKER__URL": "kafka://u:hunter2@h"},
     ),
     Case(
         "tables of a store of an unknown kind",

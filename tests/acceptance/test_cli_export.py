@@ -47,6 +47,15 @@ def read_back(text: str | None, encoding: str | None) -> bytes | None:
     return base64.b64decode(text) if encoding == "base64" else text.encode()
 
 
+@pytest.mark.parametrize("properties", [None, b"", b"\xff\x00"])
+def test_properties_can_be_read_back_byte_for_byte(desk: Desk, properties: bytes | None) -> None:
+    desk.record(dead(foreign(b"{}", properties=properties)))
+
+    for how in ((), ("--whole",)):
+        message = json.loads(desk.redrive("export", *how).out)["message"]
+        assert read_back(message["properties"], "base64") == properties
+
+
 def test_csv_holds_the_same_in_one_table_without_formulas(desk: Desk) -> None:
     message = an_order(7)
     desk.record(dead(foreign(b"=cmd|' /C calc'!A0")), dead(message))

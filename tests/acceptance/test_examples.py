@@ -18,18 +18,19 @@ README = Path(__file__).parents[2] / "README.md"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for example in EXAMPLES.glob("*.py"):
-        shutil.copy(example, tmp_path)
+    for example in EXAMPLES.iterdir():
+        if example.suffix in {".py", ".toml"}:
+            shutil.copy(example, tmp_path)
     return tmp_path
 
 
-def run(folder: Path, *command: str) -> str:
+def run(folder: Path, *command: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, *command],
         cwd=folder,
         capture_output=True,
         text=True,
-        env=os.environ | {"NO_COLOR": "1"},
+        env=os.environ | {"NO_COLOR": "1"} | environment,
         timeout=60,
         check=False,
     )
@@ -37,8 +38,8 @@ def run(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def redrive(folder: Path, *arguments: str) -> str:
-    return run(folder, "-m", "redrive", *arguments)
+def redrive(folder: Path, *arguments: str, **environment: str) -> str:
+    return run(folder, "-m", "redrive", *arguments, **environment)
 
 
 def test_the_checkout_example_charges_one_order_and_sets_the_other_apart(folder: Path) -> None:
@@ -76,3 +77,61 @@ def test_the_inbox_example_books_once(folder: Path) -> None:
 
 def test_the_example_without_an_app_succeeds_on_the_third_call(folder: Path) -> None:
     assert "succeeded after 3 calls" in run(folder, "without_an_app.py")
+
+
+class OnRabbit:
+    """An example with its settings file, on the tests' broker."""
+
+    def __init__(self, folder: Path, name: str, url: str) -> None:
+        self._folder, self._name, self._url = folder, name, url
+
+    def redrive(self, *arguments: str, **environment: str) -> str:
+        told = ("-c", f"{self._name}.toml", *arguments)
+        return redrive(self._folder, *told, REDRIVE_BROKER__URL=self._url, **environment)
+
+    def work(self, **environment: str) -> str:
+        return self.redrive("work", f"{self._name}:app", "--drain", **environment)
+
+    def hurry(self, **durations: str) -> None:
+        """Other durations in its settings, by the ones that stand there."""
+        settings = self._folder / f"{self._name}.toml"
+        text = settings.read_text()
+        for written, instead in durations.items():
+            assert f'"{written[1:]}"' in text
+            text = text.replace(f'"{written[1:]}"', f'"{instead}"')
+        settings.write_text(text)
+
+
+def test_s3_the_checkout_on_rabbitmq_gives_up_and_is_put_back(folder: Path, rabbitmq_url: str) -> None:
+    example = OnRabbit(folder, "rabbitmq_checkout", rabbitmq_url)
+    example.redrive("send", "orders", '{"order_id": 123, "total": 299.90}', "--source", "checkout-service")
+    assert "in the dead-letter queue after 5 attempts: Connection refused" in example.work()
+    assert "Reprocessed 1 message" in example.redrive("reprocess", "--queue", "orders_dlq", "--yes")
+    assert "processed order 123 from checkout-service" in example.work(DATABASE="there")
+
+
+def test_s4_the_loop_goes_round_so_often_and_ends_in_limbo(folder: Path, rabbitmq_url: str) -> None:
+    example = OnRabbit(folder, "rabbitmq_loop", rabbitmq_url)
+    example.hurry(_10m="200ms", _3m="100ms")
+    example.redrive("setup", "rabbitmq_loop:app", "--yes")
+    for queue in ("sgp.frequencia.calculo", "sgp.fechamento.reabertura.notificacao.dre"):
+        example.redrive("send", queue, '{"turma": 7}')
+    told = example.work()
+    assert (told.count("calculating 7"), told.count("notifying 7")) == (11, 4)
+    example.redrive("collect", "sgp.frequencia.calculo.limbu", "--once")
+    (letter,) = json.loads(example.redrive("list", "--output", "json"))
+    assert (letter["queue"], letter["attempts"]) == ("sgp.frequencia.calculo", 11)
+
+
+def test_s2_users_are_dead_lettered_through_the_exchange_and_put_back(folder: Path, rabbitmq_url: str) -> None:
+    example = OnRabbit(folder, "rabbitmq_users", rabbitmq_url)
+    example.hurry(_2s="100ms")
+    assert "dlx.meajudaai" in example.redrive("setup", "rabbitmq_users:app", "--yes")
+    for name in ("Ana", "", "slow"):
+        example.redrive("send", "users-events", json.dumps({"user_id": 1, "name": name}))
+    told = example.work()
+    assert "created user 1" in told
+    assert "dead letter after 1 attempts: a user needs a name" in told
+    assert "dead letter after 3 attempts: the CRM does not answer" in told
+    assert "Reprocessed 2 messages" in example.redrive("reprocess", "--queue", "dlq.users-events", "--yes")
+    assert example.work().count("dead letter after") == 2

@@ -146,6 +146,7 @@ def carried(message: Message) -> dict[str, Any]:
         "key": message.key,
         "body": message.body,
         "headers": exactly(message.headers),
+        "properties": message.properties,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+    """With an empty store."""
+    desk = Desk(tmp_path)
+    desk.do(lambda store, _transport: store.signing_key())
+    return desk
 
 
 def failed(message: Message) -> Message:
@@ -96,6 +99,58 @@ def test_dead_letters_that_our_consumer_keeps_in_the_store_go_back_too(desk: Des
     assert desk.letter(kept_back).status is Status.QUARANTINED
 
 
+def test_s3_queue_to_queue_needs_no_store_and_makes_none(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    orders = [failed(an_order(number)) for number in range(3)]
+    desk.send("orders_dlq", orders)
+
+    ended = desk.redrive("reprocess", "--queue", "orders_dlq", "--yes")
+
+    assert ended.code == 0
+    assert ended.out == "Reprocessed 3 messages: 3 from the queue orders_dlq\n"
+    [line] = ended.err.splitlines()
+    assert line.endswith("only what lies in orders_dlq is reprocessed, no letter of a store.")
+    assert [delivery.message.id for delivery in desk.take("orders")] == [order.id for order in orders]
+    assert not (tmp_path / "redrive.db").exists()
+
+
+def test_s3_an_empty_queue_without_a_store_says_so_kindly(tmp_path: Path) -> None:
+    ended = Desk(tmp_path).redrive("reprocess", "--queue", "orders_dlq", "--yes")
+
+    assert (ended.code, ended.out) == (0, "Nothing to reprocess: orders_dlq is empty.\n")
+
+
+def test_a_store_that_cannot_be_reached_does_not_keep_the_queue_from_going_back(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, store_url="postgresql://nobody@127.0.0.1:1/nothing")
+    desk.send("orders_dlq", [an_order()])
+
+    ended = desk.redrive("reprocess", "--queue", "orders_dlq", "--yes")
+
+    assert ended.code == 0
+    assert len(ended.err.splitlines()) == 1
+    assert len(desk.take("orders")) == 1
+
+
+def test_a_damaged_store_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (tmp_path / "redrive.db").write_bytes(b"not a database" * 100)
+    desk.send("orders_dlq", [an_order()])
+
+    assert desk.redrive("reprocess", "--queue", "orders_dlq", "--yes").code == 6
+    assert len(desk.take("orders_dlq")) == 1
+
+
+def test_the_store_can_be_left_alone_though_it_is_there(desk: Desk) -> None:
+    [pending] = desk.record(dead(an_order()))
+    desk.send("orders_dlq", [an_order()])
+
+    ended = desk.redrive("reprocess", "--queue", "orders_dlq", "--no-store", "--yes")
+
+    assert ended.out == "Reprocessed 1 message: 1 from the queue orders_dlq\n"
+    assert ended.err == "--no-store: only what lies in orders_dlq is reprocessed, no letter of a store.\n"
+    assert desk.letter(pending).status is Status.PENDING
+
+
 def test_letters_go_back_oldest_first(desk: Desk) -> None:
     orders = [an_order(number) for number in range(25)]
     desk.record(*map(dead, orders))
@@ -112,6 +167,15 @@ def test_a_message_that_names_no_queue_of_its_own_goes_home(desk: Desk, queue: s
     desk.redrive("reprocess", "--queue", "orders_dlq", "--yes")
 
     assert [delivery.message.body for delivery in desk.take("orders")] == [b"\xff\x00"]
+
+
+def test_a_message_that_the_broker_dead_lettered_goes_back_to_the_queue_that_rejected_it(desk: Desk) -> None:
+    death = {"queue": "orders.v2", "reason": "rejected", "count": 1}
+    desk.send("orders_dlq", [foreign(b"x", queue="orders_dlq", headers=(("x-death", [death]),))])
+
+    desk.redrive("reprocess", "--queue", "orders_dlq", "--yes")
+
+    assert [delivery.message.body for delivery in desk.take("orders.v2")] == [b"x"]
 
 
 def test_a_message_of_another_queue_goes_back_to_that_one(desk: Desk) -> None:
@@ -191,8 +255,11 @@ async def record_again(store: DeadLetterStore, transport: Transport) -> None:
 class ThrowingBack(EmbeddedTransport):
     """A broker with a consumer of S3's on it that is quicker than ours, and whose handler always fails."""
 
-    async def send(self, message: Message, *, queue: str | None = None, delay: float = 0.0) -> None:
-        await super().send(message, queue="orders_dlq" if queue == "orders" else queue, delay=delay)
+    async def send(
+        self, message: Message, *, queue: str | None = None, delay: float = 0.0, trail: bytes | None = None
+    ) -> None:
+        to = "orders_dlq" if queue == "orders" else queue
+        await super().send(message, queue=to, delay=delay, trail=trail)
 
 
 async def test_sd10_a_message_that_came_back_since_the_command_began_is_left_where_it_is(desk: Desk) -> None:
@@ -235,8 +302,8 @@ class SlowToHandOut(EmbeddedTransport):
                 self.handed_out.set()
                 yield delivery
 
-    async def depths(self) -> Mapping[str, QueueDepth]:
-        found = await super().depths()
+    async def depths(self, queues: Collection[str] = ()) -> Mapping[str, QueueDepth]:
+        found = await super().depths(queues)
         if found["orders_dlq"].ready == 0:
             self.looked.set()
             await self.answers.wait()

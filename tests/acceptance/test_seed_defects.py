@@ -12,7 +12,7 @@ import pytest
 
 from redrive import App, Message, Retry
 from redrive.schedule import MIN_DELAY
-from redrive.settling import TRAIL_BUDGET
+from redrive.sinks import TRAIL_BUDGET
 from redrive.testing import ManualClock, bench_for
 from support.patience import until
 from support.plant import Plant

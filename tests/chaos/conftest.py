@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from chaos.lab.premises import LEASE, Premises, Sink
+from chaos.lab.rabbit import QUEUE_TYPES, QueueType, Rabbit
 from chaos.lab.supervisor import Experiment, Nursery
 from support.postgres_server import PostgresServer
+from support.rabbitmq_server import RabbitServer
 
 SEED = int(os.environ.get("REDRIVE_CHAOS_SEED") or random.SystemRandom().getrandbits(32))
 
@@ -37,18 +39,28 @@ def experiment(
     tmp_path: Path, nursery: Nursery, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., Experiment]]:
     """A new experiment. The same `REDRIVE_CHAOS_SEED` throws the same dice; the files stay if the test fails.
-    `store` is "sqlite", "postgresql" or the URL of one.
+    `store` is "sqlite", "postgresql" or the URL of one; without `rabbit` the broker is the embedded one.
     """
     made: list[Experiment] = []
 
-    def make(*, sink: Sink = "store", lease: float = LEASE, store: str = "sqlite") -> Experiment:
+    def make(
+        *, sink: Sink = "store", lease: float = LEASE, store: str = "sqlite", rabbit: Rabbit | None = None
+    ) -> Experiment:
         url = None if store == "sqlite" else store
         if store == "postgresql":
             server: PostgresServer = request.getfixturevalue("postgres")
             url = server.emptied_store()
-        made.append(Experiment(Premises(tmp_path, sink=sink, lease=lease, store_url=url), nursery, SEED))
+        premises = Premises(tmp_path, sink=sink, lease=lease, store_url=url, rabbit=rabbit)
+        made.append(Experiment(premises, nursery, SEED))
         return made[-1]
 
     yield make
     for each in made:
         each.clean_up()
+
+
+@pytest.fixture(params=QUEUE_TYPES)
+def rabbit(request: pytest.FixtureRequest, rabbitmq: RabbitServer, rabbitmq_url: str) -> Rabbit:
+    """An empty virtual host, where all queues are of one type."""
+    queue_type: QueueType = request.param
+    return Rabbit(rabbitmq_url, rabbitmq.management_url, queue_type)

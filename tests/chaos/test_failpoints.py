@@ -7,14 +7,14 @@ On PostgreSQL, at the points around its transactions, with `REDRIVE_CHAOS_KILLS`
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
 
 import pytest
 
-from chaos.lab.scenarios import ON_A_SERVER, SCENARIOS, Scenario, chance
+from chaos.lab.breaking import make_hang, make_raise
+from chaos.lab.scenarios import ON_A_SERVER, SCENARIOS, Scenario
 from chaos.lab.supervisor import KILLED, Experiment, Nursery
 
 LONG = int(os.environ.get("REDRIVE_CHAOS_KILLS") or 0) >= 1000
@@ -26,8 +26,8 @@ CASES = [
     for scenario in several
 ]
 POINTS = [(store, point) for store, scenarios in STORES.items() for point in scenarios]
-LEASE, HANG = 0.3, 0.4
-_TRIES = 100
+LEASE = 0.3
+"""Shorter than `HANG`."""
 
 
 @pytest.mark.parametrize(("store", "point", "scenario"), CASES)
@@ -35,15 +35,9 @@ def test_an_error_at_this_point_loses_nothing(
     store: str, point: str, scenario: type[Scenario], experiment: Callable[..., Experiment]
 ) -> None:
     lab, play = experiment(sink=scenario.sink, store=store), scenario(lots=2)
-    faults = f"{point}=raise:{chance(point, scenario)}"
-    for _ in range(_TRIES):
-        play.set_stage(lab)
-        lab.ended(play.begin(lab, faults), faults)
-        if lab.struck(point):
-            break
-    play.come_to_rest(lab)
 
-    assert lab.struck(point)
+    make_raise(lab, play, point)
+
     verdict = lab.verdict(quiet=False)
     assert verdict.problems(duplicates_allowed=None, set_apart_allowed=lab.kills) == []
 
@@ -55,18 +49,9 @@ def test_a_process_that_stands_still_at_this_point_for_longer_than_its_lease_los
     """The next process does not wait for it, so both have the same messages or letters in hand."""
     scenario = STORES[store][point][0]
     lab, play = experiment(sink=scenario.sink, lease=LEASE, store=store), scenario(lots=1)
-    play.set_stage(lab)
-    slow = play.begin(lab, f"{point}=hang:{HANG}")
-    while not (lab.struck(point) or slow.ended_within(0.02)):
-        pass
-    lab.nursery = second_nursery
-    play.come_to_rest(lab)
-    if not slow.ended_within(HANG):
-        slow.signal(signal.SIGTERM)
-    assert slow.wait() in {0, -signal.SIGTERM}, lab.told()
-    play.come_to_rest(lab)
 
-    assert lab.struck(point)
+    make_hang(lab, play, point, second_nursery)
+
     assert lab.verdict().problems(duplicates_allowed=None, set_apart_allowed=lab.kills) == []
 
 

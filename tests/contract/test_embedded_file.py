@@ -4,7 +4,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from redrive.errors import ConfigurationError, CorruptFile, PublishRefused, Unre
 from redrive.testing import ManualClock
 from redrive.transports import Names, open_transport
 from redrive.transports.embedded import EmbeddedTransport, path_of
-from redrive.transports.embedded_table import MessageTable
+from redrive.transports.embedded_table import NOBODY, MessageTable
 from support.embedded_broker import MEMORY, Closing, a_message, ask, opened, take
 
 
@@ -161,6 +161,71 @@ async def test_a_file_of_a_newer_version_is_refused_with_the_remedy(path: Path, 
     await transport.close()
 
 
+FORMER = """
+    CREATE TABLE messages (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, queue TEXT NOT NULL, state INTEGER NOT NULL, due_at INTEGER NOT NULL,
+        receipt INTEGER NOT NULL, attempt INTEGER NOT NULL DEFAULT 1, first_attempt_at INTEGER, home NOT NULL,
+        message_id NOT NULL, source, sent_at INTEGER NOT NULL, key BLOB, headers BLOB NOT NULL, overlay BLOB,
+        trail BLOB, body BLOB
+    );
+    CREATE INDEX messages_by_due ON messages (queue, state, due_at);
+    CREATE TABLE broker (id TEXT NOT NULL);
+    INSERT INTO broker VALUES ('0123456789abcdef');
+    PRAGMA application_id = 0x52445256;
+    PRAGMA user_version = 1;
+"""
+"""The file as releases made it before a message had properties."""
+FORMER_SEND = f"""
+    INSERT INTO messages
+        (queue, state, due_at, receipt, home, message_id, source, sent_at, key, headers, overlay, body)
+    VALUES ('orders', 2, 1, {NOBODY}, 'orders', ?, NULL, 1767268800000000, NULL, X'', NULL, ?)
+"""  # noqa: S608  constants
+
+
+@pytest.fixture
+def former(path: Path) -> Path:
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript(FORMER)
+        file.execute(FORMER_SEND, ("of before", b"\x00" * 9000))
+        file.commit()
+    return path
+
+
+async def test_a_file_of_before_there_were_properties_is_brought_up_to_date(
+    former: Path, clock: ManualClock
+) -> None:
+    foreign = a_message(properties=b"\x00p")
+    async with aclosing(opened(former, clock)) as transport:
+        await transport.send(foreign)
+        before, after = await take(transport, 2)
+        assert (before.identity, before.attempt) == ("embedded:0123456789abcdef:1", 1)
+        assert (before.message.id, before.message.body) == ("of before", b"\x00" * 9000)
+        assert (before.message.properties, before.trail) == (None, None)
+        assert after.message == foreign
+        await transport.retry(before, before.message, delay=0, trail=b"trail")
+        [again] = await take(transport)
+        assert (again.message, again.trail) == (before.message, b"trail")
+
+
+async def test_an_earlier_release_works_on_beside_one_that_has_brought_its_file_up_to_date(
+    former: Path, clock: ManualClock
+) -> None:
+    async with aclosing(opened(former, clock)) as transport:
+        await transport.depths()
+        with closing(sqlite3.connect(former)) as earlier:
+            earlier.execute(FORMER_SEND, ("from beside", b"{}"))
+            earlier.commit()
+        assert {each.message.id for each in await take(transport, 2)} == {"of before", "from beside"}
+    assert ask(former, "PRAGMA user_version") == [(1,)]
+
+
+async def test_of_many_that_bring_a_file_up_to_date_at_once_none_fails(former: Path, clock: ManualClock) -> None:
+    transports = [opened(former, clock) for _ in range(8)]
+    await asyncio.gather(*(transport.send(a_message(properties=b"")) for transport in transports))
+    await asyncio.gather(*(transport.close() for transport in transports))
+    assert ask(former, "SELECT properties, count(*) FROM messages GROUP BY 1 ORDER BY 1") == [(None, 1), (b"", 8)]
+
+
 async def test_somebody_elses_database_is_refused_and_not_touched(path: Path, first: Closing) -> None:
     ask(path, "CREATE TABLE customers (name)")
     before = read(path)
@@ -240,6 +305,39 @@ async def test_a_message_too_big_for_a_row_is_refused_for_good(first: Closing) -
         await first.send(a_message(body=b"x" * 20_000))
     assert refused.value.permanent
     await first.send(a_message())
+
+
+@pytest.mark.parametrize(
+    "properties", [None, b"", bytes(range(256)), b"x" * 100_000], ids=["no", "0", "256", "many"]
+)
+async def test_properties_keep_their_bytes_through_everything(
+    path: Path, clock: ManualClock, first: Closing, properties: bytes | None
+) -> None:
+    message = a_message(properties=properties)
+    await first.send(message)
+    [taken] = await take(first)
+    await first.retry(taken, message.with_error("no customer", "NoCustomer", ""), delay=0, trail=b"")
+    [retried] = await take(first)
+    await first.release(retried)
+    await first.close()
+    async with aclosing(opened(path, clock)) as second:
+        [again] = await take(second)
+        assert [each.message.properties for each in (taken, retried, again)] == [properties] * 3
+
+
+@pytest.mark.parametrize("trail", [None, b"", b"\x00trail"])
+async def test_no_trail_is_not_an_empty_trail(first: Closing, trail: bytes | None) -> None:
+    await first.send(a_message(), trail=trail)
+    assert (await take(first))[0].trail == trail
+
+
+async def test_many_sent_at_once_have_each_their_own_properties_and_trail(first: Closing) -> None:
+    messages = [a_message(properties=b"%d" % number) for number in range(200)]
+    await asyncio.gather(*(first.send(each, trail=each.id.encode()) for each in messages))
+    taken = await take(first, 200)
+    assert sorted((each.message.properties, each.trail) for each in taken) == sorted(
+        (each.properties, each.id.encode()) for each in messages
+    )
 
 
 @pytest.mark.parametrize("delay", [float("nan"), float("inf"), 1e12])

@@ -12,8 +12,8 @@ from redrive.errors import Unreachable
 from redrive.letter_query import LetterQuery
 from redrive.stores import schema
 from redrive.stores.upgrade import MIGRATIONS, check, upgrade
-from redrive.testing.letters import an_entry
-from redrive.testing.store_case import ANN, letter, place
+from redrive.testing.letters import a_message, an_entry
+from redrive.testing.store_case import ANN, claimed, letter, place
 from support.store_database import Database, opened, upgraded
 
 NEXT = "9001"
@@ -192,3 +192,36 @@ async def test_letters_of_the_first_version_are_counted_and_found_by_this_one(
             f"letter-{number}" for number in range(3)
         }
     assert check(database.url).problems == ()
+
+
+def _edited_by_one_that_knows_no_properties(database: Database) -> None:
+    columns = '"number", "body", "headers", "key", "by", "reason", "at"'
+    kept = '1, "body", "headers", "key", \'ann\', \'because\', "at"'
+    database.fetch(f"INSERT INTO revisions (letter_id, {columns}) SELECT letter_id, {kept} FROM revisions")  # noqa: S608  ours
+    database.fetch("UPDATE letters SET revision = 1")
+
+
+async def test_what_an_older_redrive_edits_keeps_the_properties_it_does_not_know(database: Database) -> None:
+    message = a_message(properties=b"\x00p")
+    async with opened(database) as store:
+        letter_id, _ = await store.record(an_entry(message=message))
+        _edited_by_one_that_knows_no_properties(database)
+
+        found = await letter(store, letter_id)
+        assert [found.message, *(each.message for each in found.revisions)] == [message] * 3
+        assert (await claimed(store, letter_id)).message == message
+
+
+async def test_letters_of_before_there_were_properties_have_none_and_are_sent_as_they_are(
+    database: Database, tmp_path: Path
+) -> None:
+    former = tmp_path / "former"
+    shutil.copytree(MIGRATIONS, former, ignore=shutil.ignore_patterns("__pycache__", "0005*"))
+    assert upgraded(database.url, former, "0004") == 0
+    headers = "X''" if database.url.startswith("sqlite") else "''"
+    for table, columns in FIRST.items():
+        database.fetch(_insert(table, columns, id="letter-1", status="PENDING", headers=headers))
+
+    async with opened(database) as store:
+        assert (await letter(store, "letter-1")).message.properties is None
+        assert (await claimed(store, "letter-1")).message.properties is None

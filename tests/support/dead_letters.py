@@ -31,9 +31,12 @@ def an_order(number: int = 1, *, queue: str = "orders", headers: Headers = ()) -
     )
 
 
-def foreign(body: bytes | None, *, queue: str = "orders", headers: Headers = ()) -> Message:
+def foreign(
+    body: bytes | None, *, queue: str = "orders", headers: Headers = (), properties: bytes | None = None
+) -> Message:
     """Somebody else's bytes."""
-    return Message(id=new_id(), queue=queue, body=body, sent_at=datetime.now(UTC), headers=headers)
+    sent_at = datetime.now(UTC)
+    return Message(id=new_id(), queue=queue, body=body, sent_at=sent_at, headers=headers, properties=properties)
 
 
 def dead(

@@ -23,8 +23,8 @@ def opened(path: Path, clock: ManualClock, lease: float = LEASE) -> Closing:
     return Closing(f"embedded:///{path}", names=Names(), clock=clock, lease=lease, poll=0.005)
 
 
-def a_message(queue: str = "orders", body: bytes = b"{}") -> Message:
-    return Message(id=new_id(), queue=queue, body=body, sent_at=ManualClock().now())
+def a_message(queue: str = "orders", body: bytes = b"{}", properties: bytes | None = None) -> Message:
+    return Message(id=new_id(), queue=queue, body=body, sent_at=ManualClock().now(), properties=properties)
 
 
 async def take(transport: EmbeddedTransport, count: int = 1) -> list[Delivery]:

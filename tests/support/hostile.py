@@ -30,7 +30,7 @@ class Hostile(NamedTuple):
 
 def corpus() -> list[Hostile]:
     """Every crafted message; ids differ, so that each can be found again."""
-    families = (_bodies(), _envelopes(), _headers(), _keys(), _facts())
+    families = (_bodies(), _envelopes(), _headers(), _keys(), _properties(), _facts())
     return [Hostile(name, message) for name, message in chain.from_iterable(families)]
 
 
@@ -426,6 +426,17 @@ def _keys() -> Iterator[tuple[str, Message]]:
         "a megabyte": b"k" * MEGABYTE,
     }.items():
         yield _message(f"key: {name}", key=key)
+
+
+def _properties() -> Iterator[tuple[str, Message]]:
+    for name, properties in {
+        "empty": b"",
+        "NUL": b"\x00",
+        "every byte": bytes(range(256)),
+        "text": b"{}",
+        "a megabyte": b"p" * MEGABYTE,
+    }.items():
+        yield _message(f"properties: {name}", properties=properties)
 
 
 def _facts() -> Iterator[tuple[str, Message]]:

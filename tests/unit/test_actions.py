@@ -35,11 +35,13 @@ class Broker(EmbeddedTransport):
         self.meanwhile: Callable[[Message], Awaitable[object]] | None = None
         self.instead: Callable[[], Awaitable[object]] | None = None
 
-    async def send(self, message: Message, *, queue: str | None = None, delay: float = 0.0) -> None:
+    async def send(
+        self, message: Message, *, queue: str | None = None, delay: float = 0.0, trail: bytes | None = None
+    ) -> None:
         if self.instead is not None:
             await self.instead()
             return
-        await super().send(message, queue=queue, delay=delay)
+        await super().send(message, queue=queue, delay=delay, trail=trail)
         self.sent.append(message)
         if self.meanwhile is not None:
             await self.meanwhile(message)

@@ -22,9 +22,11 @@ from redrive.failure import (
     Frame,
     Host,
     Raised,
+    attempts_in,
     capture,
     decode_trail,
     encode_trail,
+    identity_in,
     type_name,
 )
 from redrive.letter_query import LetterQuery
@@ -261,6 +263,18 @@ def test_over_budget_the_oldest_lose_their_frames_before_any_goes() -> None:
 def test_a_budget_that_is_too_small_for_anything_gives_an_empty_trail() -> None:
     assert decode_trail(encode_trail(trail_of(3), 10)) == ()
     assert decode_trail(encode_trail((), 10)) == ()
+
+
+@pytest.mark.parametrize("budget", [0, 1, 2, 600])
+def test_a_trail_is_never_longer_than_its_budget(budget: int) -> None:
+    assert len(encode_trail(trail_of(3), budget)) <= budget
+    assert decode_trail(encode_trail((), budget)) == ()
+
+
+def test_a_copy_of_a_letter_starts_its_attempts_afresh() -> None:
+    copied = encode_trail(trail_of(3), 100_000, identity="it")
+    assert (len(decode_trail(copied)), identity_in(copied), attempts_in(copied)) == (3, "it", ())
+    assert attempts_in(encode_trail(trail_of(3), 100_000)) == trail_of(3)
 
 
 @given(st.binary(max_size=80) | st.none())

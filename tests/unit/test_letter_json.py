@@ -163,6 +163,32 @@ def test_a_body_that_is_not_what_it_says_is_refused() -> None:
             letter_of(broken)
 
 
+def test_properties_are_base64_and_told_apart_from_none() -> None:
+    told = [
+        letter_values(a_whole_letter(a_message(properties=each)))["message"]["properties"]
+        for each in (None, b"", b"{}", b"\xff")
+    ]
+
+    assert told == [None, "", "e30=", "/w=="]
+
+
+def test_properties_that_are_no_base64_are_refused() -> None:
+    told = through_text(letter_values(a_whole_letter()))
+    several: list[Any] = ["%%%", "\ud800", 7, []]
+    for wrong in several:
+        with pytest.raises(ValueError, match="properties"):
+            letter_of({**told, "message": {**told["message"], "properties": wrong}})
+
+
+def test_a_letter_of_before_there_were_properties_has_none() -> None:
+    letter = a_whole_letter()
+    told = through_text(letter_values(letter))
+    for message in (told["message"], *(each["message"] for each in told["revisions"])):
+        del message["properties"]
+
+    assert letter_of(told) == letter
+
+
 def test_a_letter_of_a_list_is_read_as_far_as_it_goes() -> None:
     bare = msgspec.structs.replace(a_whole_letter(), failures=(), generations=(), revisions=(), history=())
     told = letter_values(bare)

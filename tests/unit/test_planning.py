@@ -64,3 +64,30 @@ def test_a_timeout_of_zero_is_none_and_the_handlers_own_wins() -> None:
     settings = Settings.model_validate({"worker": {"handler_timeout": 0}})
     assert plan(app_with(), "orders", settings).timeout is None
     assert plan(app_with(handler={"timeout": "2s"}), "orders", settings).timeout == 2.0
+
+
+RABBIT = {"url": "amqp://host", "rabbitmq": {"topology": "ttl-loop"}}
+
+
+def test_with_a_ttl_loop_the_loop_of_the_queue_is_its_retry() -> None:
+    own = {"queues": {"orders": {"loop": {"ttl": "3m", "cycles": 10}, "retry": {"attempts": 2}}}}
+    for settings, attempts, delay in (({}, 4, 600), (own, 11, 180)):
+        chosen = plan(app_with(), "orders", Settings.model_validate({"broker": RABBIT, **settings})).policy.retry
+        assert (chosen.attempts, chosen.delays) == (attempts, fixed(delay))
+
+
+def test_a_handler_may_say_otherwise_than_its_loop() -> None:
+    settings = Settings.model_validate({"broker": RABBIT})
+    said = plan(app_with(handler={"retry": Retry(6, fixed("5s"))}), "orders", settings).policy.retry
+    assert (said.attempts, said.delays) == (6, fixed(5))
+
+
+def test_loops_are_for_rabbitmq_alone() -> None:
+    assert attempts_of(app_with(), broker=RABBIT | {"url": "embedded:///x.db"}) == 5
+
+
+def test_prefetch_is_the_queues_or_the_general_one_or_unset() -> None:
+    settings = {"worker": {"prefetch": 50}, "queues": {"orders": {"prefetch": 500}}}
+    assert plan(app_with(), "orders", Settings()).options.prefetch is None
+    assert plan(app_with(), "orders", Settings.model_validate(settings)).options.prefetch == 500
+    assert plan(app_with(), "mails", Settings.model_validate(settings)).options.prefetch == 50

@@ -12,9 +12,11 @@ from pydantic import ValidationError
 
 from redrive.configuration import Configuration, Flag, Inspection, inspect, load
 from redrive.configuration.environment import SECRETS
+from redrive.configuration.layer import Layer
 from redrive.configuration.tree import field_at, leaves, text_of
 from redrive.errors import ConfigurationError
 from redrive.secret_url import SecretUrl
+from redrive.settings import SECRET as SECRET_FIELD
 from redrive.settings import QueueSettings, RetrySettings, Settings, size
 
 EXAMPLE = Path(__file__).parents[2] / "redrive.example.toml"
@@ -179,6 +181,18 @@ def test_what_is_no_size_says_how_to_write_one(wrong: object) -> None:
         ("[broker]\nretry_queue = '{queue}.{x}'", 2, "broker.retry_queue should hold {queue} once"),
         ("[broker]\ndead_letter_queue = '{queue}'", 2, "should add something to {queue}"),
         ("[broker]\nretry_queue = '{queue}_dlq'", 1, "retry_queue and dead_letter_queue should differ"),
+        (
+            "[broker]\nurl = 'amqp://h'\nretry_queue = 'dlq.{queue}'\nrabbitmq.topology = 'dead-letter-exchange'",
+            1,
+            "retry_queue and dead_letter_queue should differ",
+        ),
+        ("[broker.rabbitmq]\ntopology = 'star'", 2, "broker.rabbitmq.topology should be 'delay-queues', 'plain"),
+        ("[broker.rabbitmq]\nmax_priority = 9", 1, "max_priority needs queue_type = 'classic': quorum queues"),
+        ("[broker.rabbitmq]\nmax_priority = 256\nqueue_type = 'classic'", 2, "less than or equal to 255"),
+        ("[broker.rabbitmq]\nheartbeat = 0", 2, "broker.rabbitmq.heartbeat should be greater than 0"),
+        ("[broker.rabbitmq]\ntls_key = 'key.pem'", 1, "tls_key needs tls_certificate"),
+        ("[queues.orders.loop]\nttl = 0", 2, "queues.orders.loop.ttl should be greater than 0"),
+        ("[worker]\nprefetch = 0", 2, "worker.prefetch should be greater than or equal to 1"),
         ("[spool]\nmax_size = 'big'", 2, "'big' is not a size"),
         ("[log]\nlevel = 'loud'", 2, "log.level should be 'debug', 'info', 'warning' or 'error'"),
         ("retry = 3", 1, "retry should be a table"),
@@ -261,6 +275,7 @@ def test_a_wrong_general_value_is_told_once_however_many_queues_inherit_it() -> 
         ("retry = {attemps = 3}", 1, "retry.attemps", "did you mean retry.attempts?"),
         ("[retry]\ndelayss = [\n'1s',\n'2s',\n]", 2, "retry.delayss", "did you mean retry.delays?"),
         ("[worker]\nattempts = 3", 2, "worker.attempts", "did you mean retry.attempts?"),
+        ("[broker]\ntopology = 'x'", 2, "broker.topology", "did you mean broker.rabbitmq.topology?"),
         ("[store]\ncolour = 'red'", 2, "store.colour", "known here: url"),
         (
             "[queues.orders]\nconcurency = 3",
@@ -415,7 +430,8 @@ def test_a_secret_file_that_is_missing_or_meant_twice_is_told(folder: Path) -> N
 
 
 def test_every_secret_can_come_from_a_file() -> None:
-    assert {key for key, _, value in leaves(Settings()) if isinstance(value, SecretUrl)} == SECRETS
+    assert {key for key, field, _ in leaves(Settings()) if SECRET_FIELD in field.metadata} == SECRETS
+    assert all(isinstance(value, SecretUrl | None) for key, _, value in leaves(Settings()) if key in SECRETS)
 
 
 # The example
@@ -426,8 +442,8 @@ def test_every_default_in_the_example_is_the_codes_default() -> None:
 
 
 def test_the_example_names_every_setting() -> None:
-    written = tomllib.loads(EXAMPLE.read_text())
-    missing = [key for key, _, _ in leaves(Settings()) if key[1] not in written[key[0]]]
+    written = Layer(tomllib.loads(EXAMPLE.read_text()), lambda _key: "")
+    missing = [key for key, _, _ in leaves(Settings()) if not written.holds(key)]
     assert not missing
 
 
@@ -486,9 +502,12 @@ def test_the_two_profiles_of_the_example_are_s2s(profile: str, s2: dict[str, Any
 
 def test_what_is_shown_can_be_read_back() -> None:
     settings = load(config=EXAMPLE, profile="production", environ={}).settings
-    again: dict[str, dict[str, str]] = {}
+    again: dict[str, Any] = {}
     for key, field, value in leaves(settings):
-        again.setdefault(key[0], {})[key[1]] = text_of(field, value)
+        section = again
+        for part in key[:-1]:
+            section = section.setdefault(part, {})
+        section[key[-1]] = text_of(field, value)
     assert Settings.model_validate(again) == settings
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from redrive.control import RedriveTicket
 from redrive.dead_letter import Entry, Fingerprint
 from redrive.failure import Failure, FailureKind, Frame, Host, Raised
+from redrive.headers import encode_headers
 from redrive.message import ErrorNote, Message, Overlay
 from redrive.upkeep.spool_record import encode_record, opening, scan
 from support.spooled import an_entry
@@ -34,6 +35,7 @@ messages = st.builds(
     source=st.none() | texts,
     overlay=st.none()
     | st.builds(Overlay, error=st.none() | st.builds(ErrorNote, texts, texts, texts), retry_count=integers),
+    properties=st.none() | st.binary(max_size=20),
 )
 frames = st.builds(Frame, texts, st.integers(0, 2**31), texts, texts, st.booleans())
 chains = st.builds(Raised, texts, texts, st.lists(frames, max_size=3).map(tuple), texts)
@@ -97,6 +99,16 @@ def test_a_whole_record_that_is_not_an_entry_is_damage() -> None:
         found = scan(opening(mark) + record + opening(mark) + good, mark)
         assert [entry.identity for entry in found.entries] == ["good"]
         assert found.damage == [opening(mark) + record]
+
+
+def test_a_record_of_before_there_were_properties_is_read() -> None:
+    mark, entry = bytes(16), an_entry("former", body=b"\xff", headers=(("a", b"\x00"),), key=b"")
+    fields = msgspec.to_builtins(entry, builtin_types=(bytes, datetime))
+    for name in ("properties", "headers"):
+        del fields["message"][name]
+    body = encode_headers((*fields.items(), ("headers", encode_headers(entry.message.headers))))
+
+    assert scan(opening(mark) + _record_with_body(body), mark).entries == [entry]
 
 
 def _record_with_body(body: bytes) -> bytes:

@@ -46,6 +46,13 @@ async def test_a_portion_holds_no_more_letters_than_a_statement_should_name(stor
     assert await portions_of(store, ids + ids[:7]) == [AT_ONCE, 50]
 
 
+async def test_properties_count_like_bodies(store: SqliteStore) -> None:
+    message = a_message(body=None, properties=b"x" * (BUDGET * 2 // 5))
+    ids = [(await store.record(an_entry(message=message)))[0] for _ in range(3)]
+
+    assert await portions_of(store, ids) == [2, 1]
+
+
 async def test_failures_count_only_if_they_are_read(store: SqliteStore) -> None:
     ids = await recorded(store, BUDGET - 500, 10)
 

@@ -12,6 +12,7 @@ from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, 
 from redrive.cli.invocation import at_desk
 from redrive.cli.letter_ids import IdsArgument, given_ids
 from redrive.cli.outcome import ExitCode, complain
+from redrive.cli.output import note
 from redrive.cli.reasons import ReasonOption, given_reason
 from redrive.dead_letter import TRANSITIONS, Status, Transition
 from redrive.errors import TransitionRefused
@@ -29,6 +30,10 @@ def retry(
     ids: IdsArgument,
     *,
     rate: RateOption = None,
+    original_exchange: Annotated[
+        bool,
+        typer.Option("--original-exchange", help="RabbitMQ: to the first exchange, and all queues bound there."),
+    ] = False,
     limit: LimitOption = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
@@ -43,9 +48,11 @@ def retry(
         letters = await actions.identify(wanted)
         if dry_run:
             return tell_preview(await actions.preview(letters, Transition.CLAIM), Transition.CLAIM)
+        if original_exchange:
+            note("every queue bound to the exchange gets a copy, also those where the message did not fail")
         confirm(f"Send {counted(len(letters))} back?", yes=yes)
         with progress("Sending back", len(letters)) as advance:
-            outcomes = await actions.retry(letters, rate=rate, on_progress=advance)
+            outcomes = await actions.retry(letters, rate=rate, to_origin=original_exchange, on_progress=advance)
         return tell_outcomes(outcomes)
 
     return at_desk(ctx, work)

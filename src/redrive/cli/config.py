@@ -22,7 +22,7 @@ app = typer.Typer(help="Check the settings, or show where each comes from.", no_
 _COLUMNS = (
     Column("key", "SETTING"),
     Column("value", "VALUE", style="cyan", shrinks=True),
-    Column("origin", "FROM", style="dim"),
+    Column("origin", "FROM", style="dim", shrinks=True),
 )
 
 

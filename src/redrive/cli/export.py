@@ -28,7 +28,7 @@ from redrive.message import printable
 
 app = typer.Typer()
 
-_OF_MESSAGE = ("source", "sent_at", "headers", "key", "key_encoding", "body", "body_encoding")
+_OF_MESSAGE = ("source", "sent_at", "headers", "key", "key_encoding", "body", "body_encoding", "properties")
 
 
 class ExportFormat(StrEnum):

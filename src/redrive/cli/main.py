@@ -36,6 +36,7 @@ COMMANDS: dict[str, Listed] = {
     "demo": Listed("redrive.cli.demo", "See a small shop fail, retry, set apart and put back.", _RUN),
     "work": Listed("redrive.cli.work", "Run the handlers of MODULE:APP on their queues.", _RUN),
     "send": Listed("redrive.cli.send", "Send a message to a queue.", _RUN),
+    "collect": Listed("redrive.cli.collect", "Bring dead letters of the broker's queues into the store.", _RUN),
     "reprocess": Listed("redrive.cli.reprocess", "Put everything in a dead-letter queue back.", _RUN),
     "list": Listed("redrive.cli.letters", "List dead letters, newest first.", _LOOK),
     "show": Listed("redrive.cli.letters", "Show one letter: payload, headers, every attempt.", _LOOK),
@@ -43,6 +44,7 @@ COMMANDS: dict[str, Listed] = {
         "redrive.cli.groups", "List failures by cause; own, judge, merge, split.", _LOOK, family=True
     ),
     "stats": Listed("redrive.cli.stats", "Count letters by status, queue, type, hour.", _LOOK, family=True),
+    "queues": Listed("redrive.cli.queues", "Show the broker's queues: how full, how busy.", _LOOK),
     "check": Listed("redrive.cli.check", "Exit 1 if too many or too old letters wait: for cron.", _LOOK),
     "export": Listed("redrive.cli.export", "Write letters to a file, bodies included.", _LOOK),
     "retry": Listed("redrive.cli.changes", "Send letters back to their queue.", _DECIDE),
@@ -58,6 +60,8 @@ COMMANDS: dict[str, Listed] = {
     ),
     "import": Listed("redrive.cli.importing", "Take in letters: archives, exports, Laravel, JSON lines.", _KEEP),
     "init": Listed("redrive.cli.init", "Write redrive.toml and a first handler.", _SET_UP),
+    "doctor": Listed("redrive.cli.doctor", "Find what may lose messages, and what to do about it.", _SET_UP),
+    "setup": Listed("redrive.cli.setup", "Make the store's tables, and queues on the broker.", _SET_UP),
     "config": Listed(
         "redrive.cli.config", "Check the settings, or show where each comes from.", _SET_UP, family=True
     ),

@@ -51,6 +51,8 @@ class Column(NamedTuple):
     right: bool = False
     shrinks: bool = False
     """Gives way first when the terminal is narrow; every other column keeps its width while it can."""
+    wraps: bool = False
+    """And goes on in the next line, where others lose their end."""
 
 
 def write_rows(rows: Iterable[Row], columns: Sequence[Column], output: Format) -> None:
@@ -127,8 +129,10 @@ def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
             no_wrap=not column.shrinks,  # rich takes width from columns that may wrap first
         )
     for row in rows:
-        values = (cell(row.get(column.key)) for column in columns)
-        table.add_row(*(Text(value, no_wrap=True, overflow="ellipsis") for value in values))
+        values = ((cell(row.get(column.key)), column.wraps) for column in columns)
+        table.add_row(
+            *(Text(value, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis") for value, wraps in values)
+        )
     console().print(table)
 
 

@@ -11,10 +11,11 @@ import typer
 from redrive.actions import Actions, Outcome, Reprocessed, Result, Selection
 from redrive.cli.changes import RateOption
 from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, progress
-from redrive.cli.invocation import at_desk
+from redrive.cli.invocation import at_desk, settings_of
 from redrive.cli.outcome import ExitCode
 from redrive.cli.output import note
 from redrive.dead_letter import Status
+from redrive.errors import CorruptFile, Unreachable
 
 app = typer.Typer()
 
@@ -26,6 +27,7 @@ def reprocess(
     queue: Annotated[
         str, typer.Option("--queue", "-q", metavar="NAME_dlq", help="The dead-letter queue.", show_default=False)
     ],
+    no_store: Annotated[bool, typer.Option("--no-store", help="Only what lies in NAME_dlq.")] = False,
     rate: RateOption = None,
     limit: LimitOption = None,
     dry_run: DryRunOption = False,
@@ -33,15 +35,21 @@ def reprocess(
 ) -> int:
     """Put everything dead of one queue back: what lies in NAME_dlq, and the pending letters in the store.
 
-    Each message goes back once, to its own queue, with error and retry count reset.
+    Each message goes back once, to its own queue, with error and retry count reset. Where there is no store, or it
+    cannot be reached, only the queue is looked at.
     """
+    without = "--no-store" if no_store else _missing_store(ctx)
+    with_store = without is None
 
     async def work(actions: Actions) -> int:
-        selection = (await actions.select_dead(queue)).first(limit)
+        selection = (await actions.select_dead(queue, with_store=with_store)).first(limit)
+        if not with_store:
+            note(f"{without}: only what lies in {queue} is reprocessed, no letter of a store.")
         if selection.in_other_hands:
             note(f"{selection.in_other_hands} of {queue} are in the hands of another process and left to it.")
         if not selection.total:
-            typer.echo(f"Nothing to reprocess: {queue} is empty, and no letter of {selection.home} is pending.")
+            others = f", and no letter of {selection.home} is pending" if with_store else ""
+            typer.echo(f"Nothing to reprocess: {queue} is empty{others}.")
             return ExitCode.OK
         if dry_run:
             typer.echo(f"Would reprocess {_parts(selection)}. Nothing was changed.")
@@ -49,26 +57,41 @@ def reprocess(
         confirm(f"Reprocess {_parts(selection)}?", yes=yes)
         with progress("Reprocessing", selection.total) as advance:
             done = await actions.reprocess(selection, rate=rate, on_progress=advance)
-        return tell(done, queue)
+        return tell(done, queue, with_store=with_store)
 
     return at_desk(ctx, work)
 
 
+def _missing_store(ctx: typer.Context) -> str | None:
+    """Why there is no store to look into, or None if there is one."""
+    from redrive.wiring import require_store  # noqa: PLC0415  not needed for --help
+
+    try:
+        require_store(settings_of(ctx))
+    except CorruptFile:
+        raise  # it holds letters, and somebody should know
+    except Unreachable as error:
+        return str(error)
+    return None
+
+
 def _parts(selection: Selection) -> str:
-    parts = _sum(selection.in_queue, len(selection.pending), selection.dead_letter_queue)
+    pending = len(selection.pending)
+    parts = _sum(selection.in_queue, pending, selection.dead_letter_queue, with_store=selection.with_store)
     begun = len(selection.unfinished)
     return f"{parts}, and {begun} more if the command that began to send them died" if begun else parts
 
 
-def _sum(from_queue: int, from_store: int, queue: str) -> str:
+def _sum(from_queue: int, from_store: int, queue: str, *, with_store: bool) -> str:
     total = from_queue + from_store
     what = f"{total} message{'' if total == 1 else 's'}"
-    return f"{what}: {from_queue} from the queue {queue}, {from_store} from the store"
+    store = f", {from_store} from the store" if with_store else ""
+    return f"{what}: {from_queue} from the queue {queue}{store}"
 
 
-def tell(done: Reprocessed, queue: str) -> int:
+def tell(done: Reprocessed, queue: str, *, with_store: bool = True) -> int:
     """Writes what was done and what was not; the exit code."""
-    typer.echo(f"Reprocessed {_sum(done.queue.sent, done.from_store, queue)}")
+    typer.echo(f"Reprocessed {_sum(done.queue.sent, done.from_store, queue, with_store=with_store)}")
     others = [outcome for outcome in done.letters if outcome.result is not Result.SENT]
     under_way = [outcome for outcome in others if outcome.status is Status.REDRIVING]
     if under_way:

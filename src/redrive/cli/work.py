@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
 
 from redrive.cli.app_target import load_app
+from redrive.cli.event_loop import run
 from redrive.cli.invocation import settings_of
 from redrive.errors import UsageError
 
@@ -46,4 +46,4 @@ def work(
     if unknown:
         known = ", ".join(loaded.handlers) or "none"
         raise UsageError(f"{target} has no handler for queue {unknown[0]!r}", remedy=f"it handles: {known}")
-    asyncio.run(run_worker(loaded, settings, queues=queue or (), drain=drain))
+    run(run_worker(loaded, settings, queues=queue or (), drain=drain))

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from redrive.configuration.file import KeyPath
 
 PREFIX = "REDRIVE_"
-SECRETS: frozenset[KeyPath] = frozenset({("broker", "url"), ("store", "url")})
+SECRETS: frozenset[KeyPath] = frozenset(
+    {("broker", "url"), ("broker", "rabbitmq", "management_url"), ("store", "url")}
+)
 
 
 def variable(key: KeyPath) -> str:

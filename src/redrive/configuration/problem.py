@@ -42,7 +42,7 @@ def _nearest(key: KeyPath, layer: Layer) -> str:
     if close := get_close_matches(name, known, n=1):
         return f"did you mean {layer.spell((*section, close[0]))}?"
     if home := homes_of(name):
-        return f"did you mean {layer.spell((home[0], name))}?"
+        return f"did you mean {layer.spell((*home[0], name))}?"
     return f"known here: {', '.join(known)}"
 
 

@@ -47,9 +47,16 @@ def field_at(key: KeyPath) -> FieldInfo | None:
     return section.model_fields.get(key[-1])
 
 
-def homes_of(name: str) -> list[str]:
+def homes_of(name: str) -> list[KeyPath]:
     """The sections that have a key of that name."""
-    return [section for section in Settings.model_fields if name in keys_in((section,))]
+    return [section for section in _sections() if name in keys_in(section)]
+
+
+def _sections(above: KeyPath = ()) -> Iterator[KeyPath]:
+    for name in keys_in(above):
+        if section_at(key := (*above, name)) is not None:
+            yield key
+            yield from _sections(key)
 
 
 def leaves(values: Section, above: KeyPath = ()) -> Iterator[tuple[KeyPath, FieldInfo, Any]]:

@@ -91,7 +91,8 @@ class DeadLetterStore(Protocol):
         ...
 
     async def revise(self, letter_id: str, message: Message, *, base: int, by: Actor) -> int:
-        """T17: a new immutable revision on top of `base`, and its number. The original stays.
+        """T17: a new immutable revision on top of `base`, and its number. The original stays, and whatever of the
+        message is not its body, headers or key stays the original's.
         NotFound; TransitionRefused unless PENDING; Refused if `base` is no longer the current revision.
         """
         ...

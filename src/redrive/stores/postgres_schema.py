@@ -13,7 +13,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from redrive import faults
-from redrive.errors import Unreachable
+from redrive.errors import NoStoreYet, Unreachable
 from redrive.stores import dlq_view
 from redrive.stores.postgres_engine import single_engine
 from redrive.stores.postgres_errors import PERMISSION_REMEDY, is_transient
@@ -52,11 +52,11 @@ async def upgrade(address: PostgresAddress, options: PostgresOptions) -> str:
 
 
 async def look(address: PostgresAddress, options: PostgresOptions, unit: Callable[[Connection], T]) -> T:
-    """What the unit sees at one moment of the schema as it is; Unreachable if there is no schema."""
+    """What the unit sees at one moment of the schema as it is; NoStoreYet if there is no schema."""
 
     def seen(connection: Connection) -> T:
         if not _is_there(connection, address, options):
-            raise Unreachable(
+            raise NoStoreYet(
                 f"there is no schema {quoted(options.schema)} in {address}", remedy="`redrive db upgrade` makes it"
             )
         return unit(connection)

@@ -41,7 +41,7 @@ VERSION_TABLE = "redrive_version"
 COMPATIBILITY_TABLE = "redrive_compatibility"
 """One row: the oldest schema whose code still works on this one, so that versions can run side by side."""
 
-HEAD = "0004"
+HEAD = "0005"
 """The version these tables are; the newest file in migrations/versions."""
 
 metadata = MetaData(
@@ -139,6 +139,8 @@ revisions = Table(
     Column("by", ExactText, nullable=False),
     Column("reason", ExactText, nullable=False),
     Column("at", Moment, nullable=False),
+    # Of the message, in revision 0 only: they never change, and a version that does not know them may make others.
+    Column("properties", LargeBinary),
     PrimaryKeyConstraint("letter_id", "number"),
 )
 

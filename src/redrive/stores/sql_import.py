@@ -14,7 +14,7 @@ from redrive.stores import sql_audit, sql_failures, sql_groups
 from redrive.stores.expressions import insert_into
 from redrive.stores.schema import audit, failures, letters, revisions
 from redrive.stores.sql_record import letter_row
-from redrive.stores.sql_rows import content
+from redrive.stores.sql_rows import content, first_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,7 +96,8 @@ def _status(letter: DeadLetter) -> Status:
 def _revisions(letter: DeadLetter) -> Iterator[Values]:
     for each in letter.revisions:
         signed = {"by": each.by, "reason": each.reason, "at": each.at}
-        yield {"letter_id": letter.id, "number": each.number, **signed, **content(each.message)}
+        held = first_content(each.message) if each.number == 0 else {**content(each.message), "properties": None}
+        yield {"letter_id": letter.id, "number": each.number, **signed, **held}
 
 
 def _failures(letter: DeadLetter) -> Iterator[Values]:

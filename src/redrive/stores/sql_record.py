@@ -22,7 +22,7 @@ from redrive.stores import sql_audit, sql_failures, sql_groups
 from redrive.stores.expressions import earlier, insert_into, later
 from redrive.stores.schema import claims, letters, redrives, revisions
 from redrive.stores.sql_guard import HOW_BUDGET, hold, moving, quarantine, target
-from redrive.stores.sql_rows import content, failure_columns, identity_key, short_type
+from redrive.stores.sql_rows import failure_columns, first_content, identity_key, short_type
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -79,7 +79,7 @@ _known = select(letters.c.id).where(letters.c.identity == bindparam("identity", 
 def original(letter_id: str, entry: Entry) -> Values:
     """The first revision."""
     by = {"by": _CONSUMER.name, "reason": ""}
-    return {"letter_id": letter_id, "number": 0, "at": entry.at, **by, **content(entry.message)}
+    return {"letter_id": letter_id, "number": 0, "at": entry.at, **by, **first_content(entry.message)}
 
 
 def recorded(letter_id: str, entry: Entry) -> Values:

@@ -13,6 +13,8 @@ from redrive.message import Message, cut
 from redrive.stores.schema import letters, revisions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Row, Select
 
     from redrive.failure import Failure
@@ -47,21 +49,39 @@ def short_type(failure: Failure) -> str:
 
 
 def content(message: Message) -> Values:
-    """What a revision holds; everything else about a message stays the same for its whole life."""
+    """What every revision holds; everything else about a message stays the same for its whole life."""
     return {"body": message.body, "headers": encode_headers(message.headers), "key": message.key}
 
 
+def first_content(message: Message) -> Values:
+    """What revision 0 holds: what no edit changes lies beside what it does, and out of the lists' way."""
+    return {**content(message), "properties": message.properties}
+
+
 def select_letters(*more: Any, bodies: bool = True) -> Select[Any]:
-    """Letters, each with its current revision; without `bodies`, the body is NULL and is not read."""
+    """Letters, each with its current revision; without `bodies`, body and properties are NULL and are not read."""
     current = and_(revisions.c.letter_id == letters.c.id, revisions.c.number == letters.c.revision)
-    body = revisions.c.body if bodies else null().label("body")
-    columns = (letters, body, revisions.c.headers, revisions.c.key)
+    apart = (revisions.c.body, _properties) if bodies else (null().label("body"), null().label("properties"))
+    columns = (letters, *apart, revisions.c.headers, revisions.c.key)
     return select(*columns, *more).join(revisions, current)
 
 
-def message_of(row: Row[Any], revision: Row[Any] | None = None) -> Message:
-    """The message of a letter's row, with the content of its own revision or of another one."""
-    held = row if revision is None else revision
+_first = revisions.alias("first")
+_properties = (
+    select(_first.c.properties)
+    .where(_first.c.letter_id == letters.c.id, _first.c.number == 0)
+    .correlate(letters)
+    .scalar_subquery()
+    .label("properties")
+)
+
+
+def message_of(row: Row[Any]) -> Message:
+    """The message of a letter's row."""
+    return _message(row, row, row.properties)
+
+
+def _message(row: Row[Any], held: Row[Any], properties: bytes | None) -> Message:
     return Message(
         id=row.message_id,
         queue=row.message_queue,
@@ -70,11 +90,23 @@ def message_of(row: Row[Any], revision: Row[Any] | None = None) -> Message:
         headers=decode_headers(held.headers),
         key=held.key,
         source=row.source,
+        properties=properties,
     )
 
 
-def revision_of(letter: Row[Any], row: Row[Any]) -> Revision:
-    return Revision(number=row.number, at=row.at, by=row.by, reason=row.reason, message=message_of(letter, row))
+def revisions_of(letter: Row[Any], rows: Sequence[Row[Any]]) -> tuple[Revision, ...]:
+    """All revisions of a letter, from its row and theirs, in order."""
+    properties = rows[0].properties if rows else None
+    return tuple(
+        Revision(
+            number=row.number,
+            at=row.at,
+            by=row.by,
+            reason=row.reason,
+            message=_message(letter, row, properties),
+        )
+        for row in rows
+    )
 
 
 def letter_of(row: Row[Any], message: Message | None = None, **told: Any) -> DeadLetter:

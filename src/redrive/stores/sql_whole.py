@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, literal, select
 
 from redrive.stores.expressions import lots
 from redrive.stores.schema import audit, failures, letters, revisions
 from redrive.stores.sql_audit import happening
-from redrive.stores.sql_rows import letter_of, revision_of, select_letters
+from redrive.stores.sql_rows import letter_of, revisions_of, select_letters
 from redrive.stores.told import retell
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def with_story(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Dea
     told = _by_letter(connection, failures, ids, order=(failures.c.generation, failures.c.attempt))
     lines = _by_letter(connection, audit, ids, order=(audit.c.id,))
     for row in rows:
-        every = tuple(revision_of(row, each) for each in edits[row.id])
+        every = revisions_of(row, edits[row.id])
         yield letter_of(
             row,
             next(each.message for each in every if each.number == row.revision),
@@ -70,7 +70,8 @@ def with_story(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Dea
 
 
 def _sizes(connection: Connection, letter_ids: list[str], *, story: bool) -> Mapping[str, int]:
-    held = func.coalesce(func.length(revisions.c.body), 0) + func.length(revisions.c.headers)
+    parts = (revisions.c.body, revisions.c.headers, revisions.c.properties)
+    held = sum((func.coalesce(func.length(part), 0) for part in parts), start=literal(0))
     sizes: dict[str, int] = defaultdict(int)
     measured: list[tuple[Table, ColumnElement[int]]] = [(revisions, held)]
     if story:

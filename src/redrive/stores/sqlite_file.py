@@ -17,7 +17,7 @@ from sqlalchemy import NullPool, QueuePool, StaticPool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from redrive import faults
-from redrive.errors import ConfigurationError, Unreachable
+from redrive.errors import ConfigurationError, NoStoreYet, Unreachable
 from redrive.group_commit import connect_sqlite, explain_sqlite, make_private, open_sqlite
 from redrive.stores.schema import VERSION_TABLE
 from redrive.stores.schema_version import migrating, schema_version
@@ -73,7 +73,7 @@ class SqliteFile:
     def _connect_as_it_is(self) -> Connection:
         if not self.in_memory:
             if not Path(self.path).exists():
-                raise Unreachable(f"there is no {self.path}", remedy="`redrive db upgrade` makes it")
+                raise NoStoreYet(f"there is no {self.path}", remedy="`redrive db upgrade` makes it")
             self._refuse_foreign()
         plain = create_engine("sqlite://", creator=lambda: open_sqlite(self.path), poolclass=NullPool, **_OPTIONS)
         return plain.connect()

@@ -14,8 +14,8 @@ import pytest
 from redrive.dead_letter import Actor, Recorded, Status, Transition
 from redrive.letter_query import LetterQuery
 from redrive.testing.letters import NOON, a_message, an_entry
-from redrive.testing.store_case import ANN, StoreCase, letter, place, returned, sent
-from redrive.testing.store_contract_record import BODIES, HEADERS
+from redrive.testing.store_case import ANN, StoreCase, claimed, letter, place, returned, sent
+from redrive.testing.store_contract_record import BODIES, HEADERS, PROPERTIES
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,8 +30,8 @@ _LARGE = 3 * 1024 * 1024
 
 async def a_long_life(store: DeadLetterStore) -> DeadLetter:
     """Edited, sent back, failed again, edited once more and discarded."""
-    letter_id, _ = await store.record(an_entry(attempts=3))
-    message = (await letter(store, letter_id)).message
+    message = a_message(properties=b"\x00\xff")
+    letter_id, _ = await store.record(an_entry(attempts=3, message=message))
     await store.revise(letter_id, msgspec.structs.replace(message, body=b"\xff\x00", key=b""), base=0, by=ANN)
     await store.record(returned(await sent(store, letter_id), attempts=2))
     await store.revise(letter_id, msgspec.structs.replace(message, body=None), base=1, by=ANN)
@@ -197,6 +197,27 @@ class RestoreContract(StoreCase):
         assert (await letter(store, told.id)).message.body == body
         assert repr((await letter(store, told.id)).message.headers) == repr(told.message.headers)
         assert (await letter(store, told.id)).identity == told.identity
+
+    @pytest.mark.parametrize("properties", PROPERTIES.values(), ids=PROPERTIES)
+    async def test_it_is_sent_with_the_properties_it_had(
+        self, store: DeadLetterStore, properties: bytes | None
+    ) -> None:
+        message = a_message(properties=properties)
+        letter_id, _ = await store.record(an_entry(message=message))
+        edited = msgspec.structs.replace(message, body=b"better")
+        await store.revise(letter_id, edited, base=0, by=ANN)
+        await store.change([letter_id], Transition.DISCARD, by=ANN)
+        told = await letter(store, letter_id)
+        await store.purge([told.id], by=ANN)
+
+        await store.restore_whole([told], by=ANN)
+
+        assert (await letter(store, told.id)).revisions == told.revisions
+        assert await whole(store, told.id, story=False) == [
+            msgspec.structs.replace(told, failures=(), generations=(), revisions=(), history=())
+        ]
+        await store.change([told.id], Transition.RESTORE, by=ANN)
+        assert (await claimed(store, told.id)).message == edited
 
     async def test_what_is_here_by_its_id_or_its_identity_is_not_made_twice(self, store: DeadLetterStore) -> None:
         placed = await place(store, Status.RESOLVED, an_entry("it"))

@@ -12,7 +12,7 @@ from redrive.dead_letter import BY_HAND, TRANSITIONS, Actor, Status, Transition
 from redrive.errors import NotFound, Refused, TransitionRefused
 from redrive.testing.letters import a_message, an_entry
 from redrive.testing.store_case import ANN, StoreCase, claimed, letter, place, returned, sent, state
-from redrive.testing.store_contract_record import BODIES, HEADERS
+from redrive.testing.store_contract_record import BODIES, HEADERS, PROPERTIES
 
 if TYPE_CHECKING:
     from typing import Any
@@ -153,13 +153,27 @@ class ReviseContract(StoreCase):
         assert (last.what, last.before, last.after) == ("edited", "revision 0", "revision 1")
 
     async def test_an_edit_changes_the_content_and_nothing_else(self, store: DeadLetterStore) -> None:
-        letter_id, _ = await store.record(an_entry())
-        original = (await letter(store, letter_id)).message
+        original = a_message(properties=b"\x00original")
+        letter_id, _ = await store.record(an_entry(message=original))
+        other = a_message(id="other", queue="other", body=b"better", properties=b"other")
 
-        await store.revise(letter_id, a_message(id="other", queue="other", body=b"better"), base=0, by=ANN)
+        await store.revise(letter_id, other, base=0, by=ANN)
 
-        found = (await letter(store, letter_id)).message
-        assert found == msgspec.structs.replace(original, body=b"better")
+        edited = msgspec.structs.replace(original, body=b"better")
+        found = await letter(store, letter_id)
+        assert [found.message, *(each.message for each in found.revisions)] == [edited, original, edited]
+        assert (await claimed(store, letter_id)).message == edited
+
+    @pytest.mark.parametrize("properties", PROPERTIES.values(), ids=PROPERTIES)
+    async def test_an_edited_message_is_sent_with_the_properties_it_came_with(
+        self, store: DeadLetterStore, properties: bytes | None
+    ) -> None:
+        message = a_message(properties=properties)
+        letter_id, _ = await store.record(an_entry(message=message))
+        for base, body in enumerate([b"one", None]):
+            await store.revise(letter_id, msgspec.structs.replace(message, body=body), base=base, by=ANN)
+
+        assert (await claimed(store, letter_id)).message == msgspec.structs.replace(message, body=None)
 
     async def test_a_second_edit_builds_on_the_first_and_is_what_is_sent(self, store: DeadLetterStore) -> None:
         letter_id, _ = await store.record(an_entry())

@@ -58,6 +58,14 @@ BODIES = [
     random.Random(7).randbytes(1_000_000),  # noqa: S311  bytes of every value, the same each time
 ]
 
+PROPERTIES: dict[str, bytes | None] = {
+    "none": None,
+    "empty": b"",
+    "no text": b"\x00\xff\x80",
+    "text": b"{}",
+    "many": b"x" * 10_000,
+}
+
 HEADERS: list[tuple[tuple[str, Any], ...]] = [
     (),
     (("x", "1"), ("a", "2"), ("x", "3")),
@@ -101,6 +109,33 @@ class RecordContract(StoreCase):
         assert [(line.what, line.by, line.after) for line in found.history] == [
             ("recorded", "consumer", "PENDING")
         ]
+
+    @pytest.mark.parametrize("properties", PROPERTIES.values(), ids=PROPERTIES)
+    async def test_properties_come_back_byte_for_byte(
+        self, store: DeadLetterStore, properties: bytes | None
+    ) -> None:
+        message = a_message(properties=properties)
+        letter_id, _ = await store.record(an_entry(message=message))
+
+        found = await letter(store, letter_id)
+
+        assert [found.message, *(each.message for each in found.revisions)] == [message, message]
+        assert (await claimed(store, letter_id)).message == message
+
+    async def test_many_at_once_keep_each_its_own_properties(self, store: DeadLetterStore) -> None:
+        messages = [a_message(properties=each) for each in [*PROPERTIES.values()] * 14]
+
+        recorded = await asyncio.gather(*(store.record(an_entry(message=each)) for each in messages))
+
+        assert [(await letter(store, letter_id)).message for letter_id, _ in recorded] == messages
+
+    async def test_a_further_delivery_does_not_change_the_properties(self, store: DeadLetterStore) -> None:
+        first, second = (a_message(id="it", properties=each) for each in (b"first", b"second"))
+        letter_id, _ = await store.record(an_entry("it", message=first))
+
+        assert (await store.record(an_entry("it", message=second, at=_LATER)))[1] is Recorded.AGAIN
+
+        assert (await letter(store, letter_id)).message == first
 
     @pytest.mark.parametrize("body", BODIES, ids=lambda body: "none" if body is None else f"{len(body)} bytes")
     @pytest.mark.parametrize("key", [None, b"", b"\x00\xff"])

@@ -44,6 +44,27 @@ class TransportContract(TransportHarness):
         assert (delivery.queue, delivery.attempt, delivery.redelivered) == (self.queue, 1, False)
         assert (delivery.first_attempt_at, delivery.trail) == (None, None)
 
+    async def test_a_message_made_here_has_no_properties_of_a_broker(self, transport: Transport) -> None:
+        await transport.send(self.message(properties=None))
+        first = await self.take_one(transport)
+        await transport.retry(first, first.message, delay=0, trail=b"")
+        again = await self.take_one(transport)
+        assert (first.message.properties, again.message.properties) == (None, None)
+
+    async def test_a_trail_that_is_sent_along_comes_with_the_delivery(self, transport: Transport) -> None:
+        await transport.send(self.message(), trail=b"\x00one\xff")
+        first = await self.take_one(transport)
+        assert (first.attempt, first.trail) == (1, b"\x00one\xff")
+        await transport.retry(first, first.message, delay=0, trail=b"one, two")
+        assert (await self.take_one(transport)).trail == b"one, two"
+
+    async def test_a_trail_waits_with_a_delayed_message(self, transport: Transport) -> None:
+        if not transport.capabilities.delays:
+            pytest.skip("no delays")
+        await transport.send(self.message(), delay=self.delay, trail=b"trail")
+        await self.pass_time(self.delay)
+        assert (await self.take_one(transport)).trail == b"trail"
+
     @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
     async def test_bodies_keep_their_bytes(self, transport: Transport, body: bytes | None) -> None:
         await transport.send(self.message(body=body))
@@ -83,7 +104,7 @@ class TransportContract(TransportHarness):
 
     async def test_others_see_it_when_send_returns(self, transport: Transport) -> None:
         other = await self.open_another(transport)
-        await transport.depths()
+        await self.depths_of(transport)
         message = self.message()
         await other.send(message)
         assert (await self.take_one(transport)).message == message
@@ -171,7 +192,7 @@ class TransportContract(TransportHarness):
             taken = [await self.next(deliveries) for _ in range(3)]
             fourth = asyncio.create_task(self.next(deliveries))
             for _ in range(3):
-                await transport.depths()  # time enough for the broker to send too much
+                await self.depths_of(transport)  # time enough for the broker to send too much
             assert not fourth.done()
             await transport.ack(taken[1])
             await fourth
@@ -181,7 +202,7 @@ class TransportContract(TransportHarness):
         message = self.message()
         async with aclosing(transport.receive(self.queue, prefetch=1)) as deliveries:
             waiting = asyncio.create_task(self.next(deliveries))
-            await transport.depths()
+            await self.depths_of(transport)
             await transport.send(message)
             assert (await waiting).message == message
 
@@ -189,7 +210,7 @@ class TransportContract(TransportHarness):
         other, message = await self.open_another(transport), self.message()
         async with aclosing(transport.receive(self.queue, prefetch=1)) as deliveries:
             waiting = asyncio.create_task(self.next(deliveries))
-            await transport.depths()
+            await self.depths_of(transport)
             await other.send(message)
             assert (await waiting).message == message
 
@@ -207,7 +228,7 @@ class TransportContract(TransportHarness):
             kept = await self.next(deliveries)
         rest = await self.take(transport, 4)
         assert kept.identity not in {delivery.identity for delivery in rest}
-        assert not any(delivery.redelivered for delivery in rest)
+        self.expect_unmarked(transport, *rest)
         await transport.ack(kept)
 
     async def test_a_cancelled_receiver_loses_nothing(self, transport: Transport) -> None:
@@ -223,7 +244,8 @@ class TransportContract(TransportHarness):
                 if not waiting.cancelled():
                     await transport.release(waiting.result())
         delivery = await self.take_one(transport)
-        assert (delivery.message, delivery.redelivered) == (message, False)
+        assert delivery.message == message
+        self.expect_unmarked(transport, delivery)
 
     # ack
 
@@ -331,7 +353,8 @@ class TransportContract(TransportHarness):
         await transport.release(taken)
         again = await self.take_one(transport)
         assert again.message == taken.message
-        assert (again.attempt, again.redelivered, again.trail) == (2, False, b"trail")
+        assert (again.attempt, again.trail) == (2, b"trail")
+        self.expect_unmarked(transport, again)
         assert (again.identity, again.first_attempt_at) == (taken.identity, taken.first_attempt_at)
 
     async def test_a_released_message_goes_to_whoever_waits(self, transport: Transport) -> None:
@@ -339,7 +362,7 @@ class TransportContract(TransportHarness):
         taken = await self.take_one(transport)
         async with aclosing(transport.receive(self.queue, prefetch=1)) as deliveries:
             waiting = asyncio.create_task(self.next(deliveries))
-            await transport.depths()
+            await self.depths_of(transport)
             await transport.release(taken)
             assert (await waiting).identity == taken.identity
 
@@ -376,7 +399,7 @@ class TransportContract(TransportHarness):
         taken = await self.take_one(transport)
         async with aclosing(other.receive(self.queue, prefetch=1)) as deliveries:
             waiting = asyncio.create_task(self.next(deliveries))
-            await other.depths()
+            await self.depths_of(other)
             await self.abandon(transport)
             await self.pass_time(self.lease + 1)
             assert (await waiting).identity == taken.identity
@@ -428,12 +451,12 @@ class TransportContract(TransportHarness):
         await transport.close()
         again = await self.take(other, 3)
         assert taken.identity in {delivery.identity for delivery in again}
-        assert not any(delivery.redelivered for delivery in again)
+        self.expect_unmarked(transport, *again)
         await deliveries.aclose()
 
     async def test_close_ends_a_waiting_receiver(self, transport: Transport) -> None:
         waiting = asyncio.create_task(anext(transport.receive(self.queue, prefetch=1), None))
-        await transport.depths()
+        await self.depths_of(transport)
         await transport.close()
         with contextlib.suppress(Unreachable):
             async with asyncio.timeout(self.patience):

@@ -108,18 +108,23 @@ class TransportHarness:
         """Nothing more comes, given a few turns of the broker; the iterator is at its end then."""
         more = asyncio.create_task(anext(deliveries))
         for _ in range(3):
-            await transport.depths()
+            await self.depths_of(transport)
         arrived = more.done()
         more.cancel()
         await asyncio.wait({more})
         assert not arrived
+
+    def expect_unmarked(self, transport: Transport, *given_back: Delivery) -> None:
+        """What was given back is not taken for what a dead process held, where the broker can tell them apart."""
+        if transport.capabilities.clean_release:
+            assert not any(delivery.redelivered for delivery in given_back)
 
     async def total(self, transport: Transport) -> int:
         return sum(depth.total for depth in (await self.depths_of(transport)).values())
 
     async def depths_of(self, transport: Transport) -> dict[str, QueueDepth]:
         """What lies in this test's queues."""
-        found = await transport.depths()
+        found = await transport.depths((self.queue,))
         return {name: depth for name, depth in found.items() if self.queue in name}
 
     async def open_another_with_leases(self, transport: Transport) -> Transport:

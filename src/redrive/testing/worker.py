@@ -38,7 +38,7 @@ from redrive.planning import plan
 from redrive.settings import Settings
 from redrive.stores import open_store
 from redrive.testing.clock import ManualClock
-from redrive.transports import Names, open_transport
+from redrive.transports import open_transport
 from redrive.upkeep.journal import Journal
 from redrive.upkeep.spool import Spool
 from redrive.worker import Worker
@@ -238,7 +238,7 @@ async def bench_for(app: App, *, settings: Settings | None = None) -> AsyncItera
     """
     chosen = settings or app.settings or Settings()
     clock = BenchClock(datetime.now(UTC))
-    names = Names(retry=chosen.broker.retry_queue, dead=chosen.broker.dead_letter_queue)
+    names = chosen.broker.names
     async with AsyncExitStack() as closing:
         store = open_store("sqlite:///:memory:", clock=clock)
         closing.push_async_callback(store.close)

@@ -6,7 +6,7 @@ A driver passes `redrive.testing.transport_contract` by declaring its `Capabilit
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -14,7 +14,7 @@ from redrive.message import Message
 from redrive.registry import Driver, load_driver
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Collection, Mapping
 
 
 class Names(msgspec.Struct, frozen=True):
@@ -22,6 +22,8 @@ class Names(msgspec.Struct, frozen=True):
 
     retry: str = "{queue}_retry"
     dead: str = "{queue}_dlq"
+    expired: str | None = None
+    """Where dead letters go that lay too long in `dead`, if they leave it."""
 
     def retry_of(self, queue: str) -> str:
         return self.retry.format(queue=queue)
@@ -30,12 +32,20 @@ class Names(msgspec.Struct, frozen=True):
         return self.dead.format(queue=queue)
 
     def home_of_dead(self, name: str) -> str | None:
-        """The queue whose dead-letter queue has this name, or None if no such queue could exist."""
-        before, _, after = self.dead.partition("{queue}")
-        long_enough = len(name) > len(before) + len(after)
-        if not (long_enough and name.startswith(before) and name.endswith(after)):
-            return None
-        return name[len(before) : len(name) - len(after)]
+        """The queue whose dead letters, expired ones included, are in the queue of this name; None if no such
+        queue could exist.
+        """
+        home = None if self.expired is None else filled_with(self.expired, name)
+        return filled_with(self.dead, name) if home is None else home
+
+
+def filled_with(template: str, name: str) -> str | None:
+    """The queue for which the template gives this name; None if there is none."""
+    before, _, after = template.partition("{queue}")
+    long_enough = len(name) > len(before) + len(after)
+    if not (long_enough and name.startswith(before) and name.endswith(after)):
+        return None
+    return name[len(before) : len(name) - len(after)]
 
 
 class Capabilities(msgspec.Struct, frozen=True):
@@ -51,6 +61,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     """Without failures and with one consumer, messages arrive in the order they were sent."""
     lasting_identity: bool = True
     """A retried message keeps its source identity."""
+    clean_release: bool = True
+    """A message that was given back is not marked as redelivered."""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,13 +76,19 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     """1 for the first. Counts handler attempts that ended in a retry, not deliveries."""
     redelivered: bool
-    """It was delivered before and neither acked, retried nor released: its process may have died."""
+    """It was delivered before and neither acked, retried nor released: its process may have died. Where a broker
+    cannot tell a release from a death (`Capabilities.clean_release`), a released one is marked too.
+    """
     first_attempt_at: datetime | None
     """When attempt 1 was made; None before that."""
     trail: bytes | None
-    """What `retry` was given the last time, untouched."""
+    """What `send` or `retry` was given the last time, untouched."""
     receipt: Any
     """The driver's own."""
+    alike: str | None = None
+    """Where nothing tells this message from another with the same content, so that its identity is of this
+    delivery alone: what all such have in common. None: its identity lasts.
+    """
     due_since: datetime | None = None
     """Since when it could be received, by the clock of whoever put it there; None where a broker does not tell."""
 
@@ -95,9 +113,12 @@ class Transport(Protocol):
     capabilities: Capabilities
     names: Names
 
-    async def send(self, message: Message, *, queue: str | None = None, delay: float = 0.0) -> None:
-        """Durable when it returns. To `queue`, else to the message's own; never before `delay` seconds.
-        Raises PublishRefused when the broker will not have it.
+    async def send(
+        self, message: Message, *, queue: str | None = None, delay: float = 0.0, trail: bytes | None = None
+    ) -> None:
+        """Durable when it returns. To `queue`, else to the message's own; never before `delay` seconds. `trail`
+        comes with its deliveries. Raises PublishRefused when the broker will not have it, TrailTooLong when it
+        would with a shorter trail.
         """
         ...
 
@@ -108,13 +129,17 @@ class Transport(Protocol):
         ...
 
     async def ack(self, delivery: Delivery) -> None:
-        """The message is gone for good when it returns. LeaseLost: somebody else has it, nothing is changed."""
+        """The message is gone for good when it returns, or will be with what the driver writes next: a broker that
+        does not answer acks may deliver it again after a crash. LeaseLost: somebody else has it, nothing is
+        changed.
+        """
         ...
 
     async def retry(self, delivery: Delivery, message: Message, *, delay: float, trail: bytes) -> None:
         """The message is durable in the retry queue and no longer here when it returns: never in neither.
         It comes back for the same queue, same identity where the broker can, `attempt` one higher, with
-        `message.overlay` and `trail` as given, not before `delay` seconds. LeaseLost as for `ack`.
+        `message.overlay` and `trail` as given, not before `delay` seconds. LeaseLost as for `ack`, PublishRefused
+        and TrailTooLong as for `send`.
         """
         ...
 
@@ -122,8 +147,10 @@ class Transport(Protocol):
         """Give it back untouched, at once, not counted as an attempt and not marked as redelivered."""
         ...
 
-    async def depths(self) -> Mapping[str, QueueDepth]:
-        """What lies in every queue that holds something, by its name on the broker."""
+    async def depths(self, queues: Collection[str] = ()) -> Mapping[str, QueueDepth]:
+        """What lies in these queues, their retries and their dead letters, by name, as far as they hold anything.
+        Without names: in every queue the driver knows of; not every broker can list its queues.
+        """
         ...
 
     async def close(self) -> None:
@@ -131,8 +158,23 @@ class Transport(Protocol):
         ...
 
 
+@runtime_checkable
+class OriginSending(Protocol):
+    """A driver whose broker routes: a message can go where its producer sent it, and not only to one queue."""
+
+    async def send_to_origin(self, message: Message) -> None:
+        """As `send`, to every queue that the message's first exchange has for it. PublishRefused if that exchange
+        is not known or gone.
+        """
+        ...
+
+
+_RABBITMQ = Driver("redrive.transports.rabbitmq.transport", "RabbitTransport", extra="rabbitmq")
+
 DRIVERS: dict[str, Driver] = {
     "embedded": Driver("redrive.transports.embedded", "EmbeddedTransport"),
+    "amqp": _RABBITMQ,
+    "amqps": _RABBITMQ,
 }
 
 

@@ -23,7 +23,7 @@ from redrive.transports.embedded_row import encode_message, encode_overlay, micr
 from redrive.transports.embedded_table import DELAYED, MEMORY, NOBODY, READY, MessageTable, Place
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 
     from redrive.message import Message
 
@@ -53,7 +53,9 @@ class EmbeddedTransport:
         self._around = Surroundings(self._file, self._leases, self._clock, poll)
         self._closing = asyncio.Lock()
 
-    async def send(self, message: Message, *, queue: str | None = None, delay: float = 0.0) -> None:
+    async def send(
+        self, message: Message, *, queue: str | None = None, delay: float = 0.0, trail: bytes | None = None
+    ) -> None:
         name = message.queue if queue is None else queue
         self._check_name(name)
         state, due_at = self._schedule(delay)
@@ -61,7 +63,7 @@ class EmbeddedTransport:
             columns = encode_message(message)
         except TypeError as error:
             raise PublishRefused(str(error), permanent=True, remedy="change the header") from None
-        await self._file.run_batched(MessageTable.insert, (name, state, due_at, NOBODY, *columns))
+        await self._file.run_batched(MessageTable.insert, (name, state, due_at, NOBODY, trail, *columns))
         self._around.ring(name)
 
     def receive(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
@@ -96,7 +98,8 @@ class EmbeddedTransport:
         await self._settle(lease, partial(self._file.run, release), keep_if_failed=False)
         self._around.ring(delivery.queue)
 
-    async def depths(self) -> Mapping[str, QueueDepth]:
+    async def depths(self, queues: Collection[str] = ()) -> Mapping[str, QueueDepth]:  # noqa: ARG002  the seam's signature
+        """Of all queues: the file knows them all."""
         now = self._now()
         numbers: dict[str, Counter[str]] = {}
         for queue, state, total, passed in await self._file.look(lambda table: table.count(now)):

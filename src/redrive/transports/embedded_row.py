@@ -33,6 +33,7 @@ class Row(NamedTuple):
     headers: bytes
     overlay: bytes | None
     trail: bytes | None
+    properties: bytes | None
     body: bytes | None
 
 
@@ -59,6 +60,7 @@ def encode_message(message: Message) -> tuple[Any, ...]:
         message.key,
         encode_headers(message.headers),
         encode_overlay(message.overlay),
+        message.properties,
         message.body,
     )
 
@@ -77,6 +79,7 @@ def decode_message(row: Row) -> Message:
         key=row.key,
         source=None if row.source is None else _text(row.source),
         overlay=None if row.overlay is None else _overlay_decoder.decode(row.overlay),
+        properties=row.properties,
     )
 
 

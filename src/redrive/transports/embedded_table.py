@@ -62,13 +62,17 @@ _SCHEMA = (
         headers BLOB NOT NULL,
         overlay BLOB,
         trail BLOB,
+        properties BLOB,                      -- last in files of before there was one, see _add_what_is_new
         body BLOB
     )
     """,
     "CREATE INDEX messages_by_due ON messages (queue, state, due_at)",
     "CREATE TABLE broker (id TEXT NOT NULL)",
 )
-_COLUMNS_SENT = "queue, state, due_at, receipt, home, message_id, source, sent_at, key, headers, overlay, body"
+_COLUMNS_SENT = (
+    "queue, state, due_at, receipt, trail, "
+    "home, message_id, source, sent_at, key, headers, overlay, properties, body"
+)
 _PLACES = f"({', '.join('?' * (_COLUMNS_SENT.count(',') + 1))})"
 _INSERT = {
     size: f"INSERT INTO messages ({_COLUMNS_SENT}) VALUES {', '.join([_PLACES] * size)}"  # noqa: S608  constants
@@ -273,6 +277,16 @@ def _prepare(connection: sqlite3.Connection) -> str:
         connection.execute("INSERT INTO broker VALUES (?)", (secrets.token_hex(8),))
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {_VERSION}")
+    _add_what_is_new(connection)
     connection.execute("COMMIT")
     broker: str = connection.execute("SELECT id FROM broker").fetchone()[0]
     return broker
+
+
+def _add_what_is_new(connection: sqlite3.Connection) -> None:
+    """Brings a file of an earlier release up to date. Its version stays: whoever does not know a column that may
+    be empty works beside those who do.
+    """
+    columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(messages)")}
+    if "properties" not in columns:
+        connection.execute("ALTER TABLE messages ADD COLUMN properties BLOB")

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.lab import places
 from chaos.lab.history import OK, SEND, SENT, read_history
+from chaos.lab.rabbit import Rabbit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -96,7 +97,7 @@ class Verdict:
 def gather(
     history: Path,
     *,
-    broker: Path | None = None,
+    broker: Path | Rabbit | None = None,
     store: Database | None = None,
     effects: Path | None = None,
     spool: Path | None = None,
@@ -105,7 +106,9 @@ def gather(
     evidence = Evidence()
     for line in read_history(history):
         _note(evidence, line)
-    if broker is not None and _sound(broker, evidence):
+    if isinstance(broker, Rabbit):
+        evidence.on_broker = broker.messages()
+    elif broker is not None and _sound(broker, evidence):
         evidence.on_broker = places.on_broker(broker)
     if store is not None and _sound(store, evidence):
         for letter in places.letters(store):

@@ -39,6 +39,7 @@ class History:
 
 
 def read_history(path: Path) -> list[dict[str, Any]]:
+    """Whole lines: of one that is being written only the beginning may be there yet."""
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from chaos.lab.supervisor import Experiment
 
 _TRIES = 20
+_RESTS = 5
 
 
 def kill(lab: Experiment, play: Scenario, point: str, times: int) -> None:
@@ -27,3 +28,17 @@ def kill(lab: Experiment, play: Scenario, point: str, times: int) -> None:
             break
     play.come_to_rest(lab)
     assert hits == times, f"killed {hits} times at {point}, {times} wanted"
+
+
+def problems_at_rest(
+    lab: Experiment, play: Scenario, *, in_flight: int | None, quiet: bool = True
+) -> list[str]:
+    """What is wrong once all work is done. On its way from one queue of a broker to another a message is in neither,
+    so a worker may leave too early: then the next one comes. What is lost stays lost.
+    """
+    for _ in range(_RESTS):
+        problems = lab.problems(in_flight, quiet=quiet)
+        if not problems:
+            break
+        play.come_to_rest(lab)
+    return problems

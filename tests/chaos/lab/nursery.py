@@ -12,6 +12,7 @@ import signal
 import sys
 import traceback
 from importlib import import_module
+from typing import Any
 
 from chaos.lab.roles import live
 
@@ -22,7 +23,9 @@ _ON_FIRST_USE = (
     "redrive.stores.postgres",
     "redrive.stores.sqlite",
     "redrive.stores.upgrade",
+    "redrive.rabbitmq_wiring",
     "redrive.transports.embedded",
+    "redrive.transports.rabbitmq.transport",
     "redrive.upkeep.journal",
     "redrive.upkeep.spool",
     "sqlalchemy.dialects.postgresql.asyncpg",
@@ -30,9 +33,6 @@ _ON_FIRST_USE = (
     "uuid_utils",
 )
 """What the product imports when it is needed; here it is needed by every child."""
-
-_OLDEST = 150
-"""Seconds after which a child that nobody ends is ended by the system."""
 
 
 def main() -> None:
@@ -48,8 +48,8 @@ def main() -> None:
         _say(os.waitstatus_to_exitcode(status))
 
 
-def _be_born(order: dict[str, object]) -> None:
-    signal.alarm(_OLDEST)
+def _be_born(order: dict[str, Any]) -> None:
+    signal.alarm(order["oldest"])
     code = 1
     try:
         live(order)

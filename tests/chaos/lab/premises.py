@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 import sqlite3
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +22,7 @@ from redrive.settings import (
     BrokerSettings,
     DeadLetterSettings,
     JournalSettings,
+    RabbitSettings,
     RetrySettings,
     Settings,
     SpoolSettings,
@@ -28,11 +33,14 @@ from redrive.settings import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from chaos.lab.rabbit import Rabbit
+
 ORDERS, EFFECTS = "orders", "effects"
 CONCURRENCY = 4
 IN_FLIGHT = 2 * CONCURRENCY
 """Of both queues: so many handlers of one process may have succeeded without their messages being acknowledged."""
 LEASE = 0.6
+_SLOW = 0.5
 
 Sink = Literal["store", "queue"]
 
@@ -44,10 +52,13 @@ class Premises:
     lease: float = LEASE
     store_url: str | None = None
     """Of a PostgreSQL; none: a file of SQLite beside the others."""
+    rabbit: Rabbit | None = None
+    """None: the embedded broker."""
 
     @property
-    def broker(self) -> Path:
-        return self.folder / "broker.db"
+    def broker(self) -> Path | Rabbit:
+        """Where messages lie, whichever it is."""
+        return self.rabbit or self.folder / "broker.db"
 
     @property
     def store(self) -> Path:
@@ -77,7 +88,7 @@ class Premises:
 
     def settings(self) -> Settings:
         return Settings(
-            broker=BrokerSettings(url=SecretUrl(f"embedded:///{self.broker}"), lease=self.lease),
+            broker=self._broker_settings(),
             store=StoreSettings(url=SecretUrl(self.store_url or f"sqlite:///{self.store}")),
             retry=RetrySettings(attempts=3, delays=(0.01,), jitter="none"),
             worker=WorkerSettings(concurrency=CONCURRENCY, breaker_failures=0, grace=20.0),
@@ -85,6 +96,12 @@ class Premises:
             spool=SpoolSettings(folder=self.spool),
             journal=JournalSettings(path=self.folder / "journal.db"),
         )
+
+    def _broker_settings(self) -> BrokerSettings:
+        if self.rabbit is None:
+            return BrokerSettings(url=SecretUrl(f"embedded:///{self.broker}"), lease=self.lease)
+        rabbit = RabbitSettings(queue_type=self.rabbit.queue_type, heartbeat=self.rabbit.heartbeat)
+        return BrokerSettings(url=SecretUrl(self.rabbit.url), rabbitmq=rabbit)
 
     def unplayed(self) -> list[Path]:
         """Segments of the spool that still hold letters."""
@@ -95,7 +112,8 @@ class Shop:
     """Handlers that do what the message says, and write down what they did; those with an inbox write a row.
 
     `succeed`; `heal` at the second attempt; `fail` until it is redriven; `never` end well; `bug` until the shop is
-    `mended`; `once`: redriven, it succeeds one time and never again.
+    `mended`; `once`: redriven, it succeeds one time and never again; `poison`: its process dies of it; `slow`: it
+    takes half a second and then succeeds; `rigid`: the same, and nothing else of its process moves meanwhile.
     """
 
     def __init__(self, premises: Premises, *, mended: bool = False) -> None:
@@ -113,6 +131,7 @@ class Shop:
 
     async def _order(self, data: dict[str, Any], message: Message) -> None:
         plan, redrive_id = data["plan"], header(message.headers, REDRIVE_ID)
+        await _suffer(plan)
         if plan == "heal" and message.retry_count == 0:
             self._history.write(FAILED, message.id)
             raise Transient("not yet")
@@ -129,6 +148,15 @@ class Shop:
 
     def _succeeded(self, message_id: str) -> bool:
         return any((line["op"], line["id"]) == (OK, message_id) for line in read_history(self._premises.history))
+
+
+async def _suffer(plan: str) -> None:
+    if plan == "poison":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if plan == "slow":
+        await asyncio.sleep(_SLOW)
+    if plan == "rigid":
+        time.sleep(_SLOW)  # noqa: ASYNC251  the fault is that it blocks
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

@@ -22,6 +22,9 @@ _PATIENCE = 30.0
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 COMMITTED = b"C\x00\x00\x00\x0bCOMMIT\x00"
 """How a PostgreSQL says that it has committed."""
+ACKED = b"\x00\x00\x00\x0d\x00\x3c\x00\x50"
+"""How AMQP acknowledges: to a client a message that it published, to the broker one that it delivered."""
+_TAIL = max(len(COMMITTED), len(ACKED)) - 1
 
 
 class Proxy:
@@ -34,7 +37,10 @@ class Proxy:
         self._parts = parts
         self._links: set[_Link] = set()
         self._bytes_left: int | None = None
-        self._commits_cut = 0
+        self._answers_cut = _Watch()
+        self._questions_cut = _Watch()
+        self.slices = 0
+        """Bytes that are handed on at a time; 0: as they come."""
         self.delay = 0.0
         """Seconds that every answer of the server takes longer."""
         self.refusing = False
@@ -43,6 +49,8 @@ class Proxy:
         """Connections that anybody has tried to open so far."""
         self.cuts = 0
         """Connections that were cut on purpose."""
+        self.heard = 0
+        """Bytes that came from clients."""
 
     def __enter__(self) -> Self:
         self._started = threading.Event()
@@ -59,8 +67,8 @@ class Proxy:
     @property
     def url(self) -> str:
         """The server's, by way of here."""
-        user = f"{self._parts.username}@" if self._parts.username else ""
-        return self._parts._replace(netloc=f"{user}{_HOST}:{self._port}").geturl()
+        credentials, at, _ = self._parts.netloc.rpartition("@")
+        return self._parts._replace(netloc=f"{credentials}{at}{_HOST}:{self._port}").geturl()
 
     def fall_silent(self) -> None:
         """A black hole: nothing arrives any more, in either direction, neither do new connections or goodbyes."""
@@ -76,7 +84,15 @@ class Proxy:
 
     def cut_commits(self, number: int = 1) -> None:
         """The next so many answers to COMMIT are cut off with their connections: committed, and nobody is told."""
-        self._commits_cut = number
+        self.cut_answers(COMMITTED, number)
+
+    def cut_answers(self, words: bytes, number: int = 1) -> None:
+        """The next so many answers with these words in them never arrive; their connections are cut."""
+        self._answers_cut = _Watch(words, number)
+
+    def cut_questions(self, words: bytes, number: int = 1) -> None:
+        """The same for what clients say."""
+        self._questions_cut = _Watch(words, number)
 
     def cut_all(self) -> None:
         """Every connection that is open."""
@@ -132,26 +148,29 @@ class Proxy:
 
     async def sent(self, link: _Link, data: bytes) -> None:
         """From a client to the server."""
+        self.heard += len(data)
         await self._passing.wait()
+        if self._questions_cut.meets(data):
+            self.cut(link)
+            return
         if self._bytes_left is not None:
             self._bytes_left -= len(data)
             if self._bytes_left <= 0:
                 data, self._bytes_left = data[: len(data) + self._bytes_left], None
-                link.to_server(data)
+                await link.to_server(data)
                 self.cut(link)
                 return
-        link.to_server(data)
+        await link.to_server(data)
 
-    async def answered(self, link: _Link, data: bytes, *, committed: bool) -> None:
+    async def answered(self, link: _Link, data: bytes, *, with_tail: bytes) -> None:
         """From the server to a client."""
         if self.delay:
             await asyncio.sleep(self.delay)
         await self._passing.wait()
-        if committed and self._commits_cut:
-            self._commits_cut -= 1
+        if self._answers_cut.meets(with_tail):
             self.cut(link)
             return
-        link.to_client(data)
+        await link.to_client(data)
 
     async def ended(self) -> None:
         """A goodbye is held back like anything else."""
@@ -179,11 +198,18 @@ class _Link:
             await asyncio.gather(*tasks, return_exceptions=True)
             await _closed(self._client[1], self._server[1])
 
-    def to_server(self, data: bytes) -> None:
-        self._server[1].write(data)
+    async def to_server(self, data: bytes) -> None:
+        await self._write(self._server[1], data)
 
-    def to_client(self, data: bytes) -> None:
-        self._client[1].write(data)
+    async def to_client(self, data: bytes) -> None:
+        await self._write(self._client[1], data)
+
+    async def _write(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        size = self._proxy.slices or len(data)
+        for at in range(0, len(data), size):
+            writer.write(data[at : at + size])
+            if self._proxy.slices:
+                await asyncio.sleep(0)  # so that each goes on its own
 
     def reset(self) -> None:
         """Both sides hear of it at once."""
@@ -199,14 +225,27 @@ class _Link:
     async def _downwards(self) -> None:
         with contextlib.suppress(OSError):
             while data := await self._server[0].read(_CHUNK):
-                await self._proxy.answered(self, data, committed=self._says_committed(data))
+                await self._proxy.answered(self, data, with_tail=self._with_tail(data))
         await self._proxy.ended()
 
-    def _says_committed(self, data: bytes) -> bool:
-        """Also if the words come in two parts."""
+    def _with_tail(self, data: bytes) -> bytes:
+        """Words may come in two parts."""
         seen = self._tail + data
-        self._tail = seen[-len(COMMITTED) + 1 :]
-        return COMMITTED in seen
+        self._tail = seen[-_TAIL:]
+        return seen
+
+
+class _Watch:
+    """For words in a stream, so many times."""
+
+    def __init__(self, words: bytes = b"", number: int = 0) -> None:
+        self._words = words
+        self._left = number
+
+    def meets(self, data: bytes) -> bool:
+        met = self._left > 0 and self._words in data
+        self._left -= met
+        return met
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

@@ -20,10 +20,12 @@ from chaos.lab import writers
 from chaos.lab.history import SEND, SENT, STRUCK, History
 from chaos.lab.places import digest
 from chaos.lab.premises import EFFECTS, ORDERS, Premises, Shop
+from chaos.lab.rabbit import Rabbit
 from redrive import faults, wiring
 from redrive.actions import Actions
 from redrive.clock import SystemClock, new_id
 from redrive.dead_letter import Status
+from redrive.errors import Unreachable
 from redrive.letter_query import MAX_PAGE, LetterQuery
 from redrive.message import Message
 from redrive.stores import open_store
@@ -53,12 +55,35 @@ async def produce(premises: Premises, *, messages: list[tuple[str, str]]) -> Non
         await asyncio.gather(*(_send(transport, history, *each) for each in messages))
 
 
-async def _send(transport: Transport, history: History, plan: str, expect: str) -> None:
+async def _send(
+    transport: Transport, history: History, plan: str, expect: str, *, persistently: bool = False
+) -> None:
     queue = EFFECTS if plan == "effect" else ORDERS
     message = Message.create(id=new_id(), sent_at=SystemClock().now(), queue=queue, data={"plan": plan})
     history.write(SEND, message.id, expect=expect, body=digest(message.body))
-    await transport.send(message)
+    while True:
+        try:
+            await transport.send(message)
+            break
+        except Unreachable:
+            if not persistently:
+                raise
+            await asyncio.sleep(_LOOK_EVERY)
     history.write(SENT, message.id)
+
+
+async def keep_sending(premises: Premises, *, plans: list[tuple[str, str]], pace: float = 0.02) -> None:
+    """Sends these plans in turn, a few at a time, until SIGTERM. What is not acknowledged is sent again."""
+    history, stopping = History(premises.history), asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
+
+    async def send(transport: Transport, plan: str, expect: str) -> None:
+        while not stopping.is_set():
+            await _send(transport, history, plan, expect, persistently=True)
+            await asyncio.sleep(pace)
+
+    async with wiring.producer(premises.settings()) as transport:
+        await asyncio.gather(*(send(transport, *each) for each in plans))
 
 
 async def work(premises: Premises, *, spool_too: bool = True, forever: bool = False, mended: bool = False) -> None:
@@ -76,13 +101,16 @@ async def work(premises: Premises, *, spool_too: bool = True, forever: bool = Fa
 
 
 async def _stop_when_empty(worker: Worker, premises: Premises, shop: Shop) -> None:
-    while True:
-        depths = await shop.app.transport.depths()
-        under_way = sum(depth.total for name, depth in depths.items() if not name.endswith("_dlq"))
-        if not under_way and not premises.unplayed():
-            worker.stop()
-            return
+    while await _under_way(premises, shop.app.transport) or premises.unplayed():
         await asyncio.sleep(_LOOK_EVERY)
+    worker.stop()
+
+
+async def _under_way(premises: Premises, transport: Transport) -> int:
+    depths = await transport.depths()
+    known = sum(depth.total for name, depth in depths.items() if not name.endswith("_dlq"))
+    # Retries of those who died wait in queues that nobody here has asked for yet.
+    return known or (0 if premises.rabbit is None else await asyncio.to_thread(premises.rabbit.under_way))
 
 
 async def redrive(premises: Premises, *, ahead: float = 0.0) -> None:
@@ -112,7 +140,7 @@ async def reprocess(premises: Premises, *, all_of_it: bool = False) -> None:
 ROLES: dict[str, Callable[..., Awaitable[None]]] = {
     role.__name__: role
     for role in (
-        *(produce, work, redrive, reprocess),
+        *(produce, keep_sending, work, redrive, reprocess),
         *(writers.record, writers.merge, writers.split, writers.fold, writers.index),
     )
 }
@@ -121,7 +149,8 @@ ROLES: dict[str, Callable[..., Awaitable[None]]] = {
 def live(order: dict[str, Any]) -> None:
     """The whole life of a child. An exception is its exit code 1 and a traceback in the log."""
     given = {name: order[name] for name in ("sink", "lease", "store_url")}
-    premises = Premises(Path(order["folder"]), **given)
+    rabbit = None if order["rabbit"] is None else Rabbit(**order["rabbit"])
+    premises = Premises(Path(order["folder"]), rabbit=rabbit, **given)
     log = os.open(premises.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(log, 1)
     os.dup2(log, 2)

@@ -126,6 +126,20 @@ class Reprocessing(Scenario):
         assert experiment.run("work", mended=True) == 0
 
 
+class ToTheQueue(Reprocessing):
+    """Failures go to the broker's own dead-letter queue, and the worker that puts them there dies."""
+
+    def set_stage(self, experiment: Experiment) -> None:
+        experiment.produce(*[("bug", "handled")] * 3, times=self._lots)
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start("work", faults)
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        assert experiment.run("work") == 0
+        super().come_to_rest(experiment)
+
+
 class Recording(Scenario):
     """A process that does nothing but write letters, many at a time; the next one begins with what it left."""
 
@@ -214,7 +228,11 @@ SCENARIOS: dict[str, tuple[type[Scenario], ...]] = {
     "reprocess.after_send": (Reprocessing,),
 }
 
-ELSEWHERE = {"migrate": "contract/test_migrations.py", "retention": "chaos/test_retention_kill.py"}
+ELSEWHERE = {
+    "migrate": "contract/test_migrations.py",
+    "retention": "chaos/test_retention_kill.py",
+    "collector": "acceptance/test_collector.py",
+}
 """Families of points that are walked by a test of their own."""
 
 WRITING = (Scenario, Recording, Redriving, Confirming, StoreBack, Regrouping, Folding, Indexing)
@@ -232,3 +250,23 @@ ON_A_SERVER: dict[str, tuple[type[Scenario], ...]] = {
     "redrive.after_mark": (Redriving,),
 }
 """The points at which it matters that the store is a server: where it is written to, and on both sides of that."""
+
+ON_RABBITMQ: dict[str, tuple[type[Scenario], ...]] = {
+    "worker.received": (Scenario,),
+    "worker.before_handler": (Scenario,),
+    "worker.after_handler": (Scenario,),
+    "worker.before_retry": (Scenario,),
+    "worker.after_retry": (Scenario,),
+    "worker.before_record": (Scenario,),
+    "worker.after_record": (Scenario, ToTheQueue),
+    "worker.after_confirm": (Confirming,),
+    "worker.before_ack": (Scenario,),
+    "worker.after_ack": (Scenario,),
+    "rabbitmq.before_publish": (Scenario, Producing, Redriving, Reprocessing, ToTheQueue),
+    "rabbitmq.confirmed": (Scenario, Producing, Redriving, Reprocessing, ToTheQueue),
+    "rabbitmq.retry_confirmed": (Scenario,),
+    "redrive.after_send": (Redriving,),
+    "reprocess.received": (Reprocessing,),
+    "reprocess.after_send": (Reprocessing,),
+}
+"""The points at which it matters that the broker is a server: what it holds, and what it was told, are two things."""

@@ -10,10 +10,11 @@ import select
 import signal
 import subprocess
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
 from chaos.lab.checker import Verdict, gather, judge
-from chaos.lab.history import SENT, STRUCK, read_history
+from chaos.lab.history import OK, SENT, STRUCK, read_history
 from chaos.lab.rows import wait_until_alone
 from redrive.redriving import LEASE as CLAIM_LEASE
 
@@ -95,19 +96,24 @@ class Experiment:
         self.nursery = nursery
         self.dice = random.Random(seed)  # noqa: S311  not a secret
         self.kills = 0
+        self.oldest = 150
+        """Seconds after which a child that nobody ends is ended by the system."""
         self._redriven = 0
         self._children: list[Child] = []
         sys.stdout.write(f"seed {seed}, files in {premises.folder}\n")  # shown if the test fails
 
     def start(self, role: str, faults: str = "", **arguments: Any) -> Child:
+        self._wait_until_deaths_are_noticed()
         order = {
             "role": role,
             "faults": faults,
             "seed": self.dice.getrandbits(32),
+            "oldest": self.oldest,
             "folder": str(self.premises.folder),
             "sink": self.premises.sink,
             "lease": self.premises.lease,
             "store_url": self.premises.store_url,
+            "rabbit": None if self.premises.rabbit is None else asdict(self.premises.rabbit),
             "arguments": arguments,
         }
         self._children.append(self.nursery.bear(order))
@@ -134,6 +140,7 @@ class Experiment:
 
     def verdict(self, *, quiet: bool = True) -> Verdict:
         places = self.premises
+        self._wait_until_deaths_are_noticed()
         if places.store_url is not None:
             wait_until_alone(places.store_url)
         evidence = gather(
@@ -141,19 +148,31 @@ class Experiment:
         )
         return judge(evidence, quiet=quiet)
 
-    def problems(self, in_flight: int) -> list[str]:
-        """What is wrong now that all is quiet. Each kill may repeat what was in flight, and nothing else."""
-        verdict = self.verdict()
+    def problems(self, in_flight: int | None, *, quiet: bool = True) -> list[str]:
+        """What is wrong now that all is quiet. Each kill may repeat what was in flight, and nothing else. `None`: it
+        may repeat anything.
+        """
+        verdict = self.verdict(quiet=quiet)
         assert verdict.acknowledged, "nothing was sent"
-        return verdict.problems(duplicates_allowed=self.kills * in_flight, set_apart_allowed=self.kills)
+        duplicates = None if in_flight is None else self.kills * in_flight
+        return verdict.problems(duplicates_allowed=duplicates, set_apart_allowed=self.kills)
 
     def acknowledged(self) -> int:
         """How many messages or letters somebody was told to be safe, so far."""
         return len({line["id"] for line in read_history(self.premises.history) if line["op"] == SENT})
 
+    def handled(self) -> int:
+        """How many messages a handler has ended well with, so far."""
+        return len({line["id"] for line in read_history(self.premises.history) if line["op"] == OK})
+
     def struck(self, point: str) -> bool:
         """Whether that point raised or stood still in any child."""
         return any((line["op"], line["id"]) == (STRUCK, point) for line in read_history(self.premises.history))
+
+    def _wait_until_deaths_are_noticed(self) -> None:
+        """By a RabbitMQ: until then it holds back what the dead had in hand."""
+        if self.premises.rabbit is not None:
+            self.premises.rabbit.wait_for_consumers(sum(child.exit_code is None for child in self._children))
 
     def clean_up(self) -> None:
         """No child outlives its experiment, whatever became of the test."""

@@ -1,0 +1,180 @@
+"""RabbitMQ: messages per second from a full queue through an empty handler to the acknowledgement, in one process.
+
+Everybody finds the same order (256 B or 2 KiB of JSON) in a durable classic queue, persistent, in the envelope of
+its own producers, and acknowledges after its handler. The clock runs from the first call of the handler to the
+last, and where messages fail until the last dead letter is where it belongs. Theirs go as each one's documentation
+says, by the queue's dead-letter exchange into a classic queue; ours go with their failures, confirmed or
+committed, into such a queue or into PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bench.measuring import RUNS, Aim, Benchmark
+from bench.peers.messages import for_celery, for_dramatiq, for_taskiq
+from bench.peers.publishing import TOGETHER
+from bench.peers.run import Task
+from bench.rabbitmq_runs import Measured, Peer, Servers, dead_letters_to
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from support.postgres_server import PrivatePostgres  # found on the path above
+from support.rabbitmq_server import PrivateRabbit
+
+MESSAGES = 3_000
+OURS, OURS_QUEUE, OURS_STORE = "redrive", "redrive, dead letters to a queue", "redrive, dead letters to PostgreSQL"
+RAW, AIO_PIKA = "redrive's connection, bare", "aio-pika, bare"
+SILENT = "FastStream, log off"
+
+LOOPS = {
+    RAW: Peer("raw_client", share=4),
+    "pika asyncio, bare": Peer("pika_loop", share=3),
+    AIO_PIKA: Peer("aio_pika_loop", share=1.5),
+}
+FRAMEWORKS = {
+    "FastStream": Peer("faststream_app"),
+    SILENT: Peer("faststream_app", variant="silent"),
+    "Dramatiq": Peer(
+        "dramatiq_app", message=for_dramatiq, dead="orders.XQ", arguments=dead_letters_to("orders.XQ")
+    ),
+    "Celery": Peer("celery_app", message=for_celery, share=0.5),
+    "Taskiq": Peer("taskiq_app", message=for_taskiq),
+}
+QUEUE_FIRST = Peer("redrive_app", variant="queue", arguments={}, share=3)
+STORE_FIRST = replace(QUEUE_FIRST, variant="", stored=True)
+SUCCESS = {OURS: QUEUE_FIRST, **LOOPS, **FRAMEWORKS}
+FAILING = {OURS_QUEUE: QUEUE_FIRST, OURS_STORE: STORE_FIRST, **LOOPS, **FRAMEWORKS}
+ONE_BY_ONE = {
+    OURS: Peer("publishing", "redrive_one_by_one", share=0.5),
+    "pika": Peer("publishing", "pika_one_by_one", share=0.5),
+    "aio-pika": Peer("publishing", "aio_pika_one_by_one", share=0.5),
+}
+PIPELINED = {
+    OURS: Peer("publishing", "redrive_pipelined", share=2),
+    "pika": Peer("publishing", "pika_pipelined", share=2),
+    "aio-pika": Peer("publishing", "aio_pika_pipelined", share=2),
+}
+WANTED = {
+    RAW: "at least 0.8",
+    AIO_PIKA: "at least 1.5",
+    "FastStream": "at least 3",
+    SILENT: "at least 2.5",
+    "Dramatiq": "at least 3",
+    "Celery": "at least 4",
+    "Taskiq": "at least 3",
+}
+SIZES, PREFETCHES = (256, 2048), (50, 500)
+PACKAGES = ("pika", "aio-pika", "faststream", "dramatiq", "celery", "taskiq", "taskiq-aio-pika", "pamqp", "uvloop")
+
+
+class Table:
+    """The benchmark with, beside every median rate, the medians of processor time and memory."""
+
+    def __init__(self, benchmark: Benchmark, servers: Servers, given: argparse.Namespace) -> None:
+        self._benchmark = benchmark
+        self._servers = servers
+        self._given = given
+
+    def success(self, size: int, prefetch: int) -> None:
+        case = f"success {size} B, prefetch {prefetch}"
+        if self._measure(case, SUCCESS, partial(self._consume, size=size, prefetch=prefetch, failing=0)):
+            for other, wanted in WANTED.items():
+                self._compare(Aim(case, OURS, other, wanted))
+
+    def failing(self, percent: int, size: int, prefetch: int) -> None:
+        case = f"failing-{percent} {size} B, prefetch {prefetch}"
+        run = partial(self._consume, size=size, prefetch=prefetch, failing=percent)
+        if self._measure(case, FAILING, run):
+            for ours in (OURS_QUEUE, OURS_STORE):
+                for other in FRAMEWORKS:
+                    self._compare(Aim(case, ours, other, "at least 3"))
+
+    def publishing(self, how: str, peers: Mapping[str, Peer], size: int) -> None:
+        case = f"publish {how} {size} B"
+        if self._measure(case, peers, partial(self._publish, size=size)):
+            for other in peers:
+                if other != OURS:
+                    self._compare(Aim(case, OURS, other, "none"))
+
+    def _consume(self, peer: Peer, *, size: int, prefetch: int, failing: int) -> Measured:
+        # Failing takes several times as long, and a run must still be many times the prefetch.
+        messages = max(4 * prefetch, int(self._given.messages * peer.share * (1 - failing / 200)))
+        return self._servers.consume(peer, Task(messages, size, prefetch, failing))
+
+    def _publish(self, peer: Peer, *, size: int) -> Measured:
+        messages = max(1, round(self._given.messages * peer.share / TOGETHER)) * TOGETHER
+        return self._servers.publish(peer, Task(messages, size))
+
+    def _measure(self, case: str, peers: Mapping[str, Peer], run: Callable[[Peer], Measured]) -> bool:
+        """Whether the case was asked for."""
+        if self._given.case not in case:
+            return False
+        found: dict[str, list[Measured]] = {}
+
+        def once(name: str) -> float:
+            measured = run(peers[name])
+            found.setdefault(name, []).append(measured)
+            return measured.per_second
+
+        chosen = [name for name in peers if self._given.system in name]
+        self._benchmark.measure(case, {name: partial(once, name) for name in chosen}, runs=self._given.runs)
+        for row in self._benchmark.rows[-len(chosen) :]:
+            runs = found[row["system"]]
+            row["cpu_us"] = statistics.median(each.cpu_microseconds for each in runs)
+            row["peak_mib"] = statistics.median(each.megabytes for each in runs)
+        return True
+
+    def _compare(self, aim: Aim) -> None:
+        measured = {row["system"] for row in self._benchmark.rows if row["case"] == aim.case}
+        if {aim.ours, aim.other} <= measured:
+            self._benchmark.compare(aim)
+
+
+def main(*options: str) -> None:
+    given = _arguments(options)
+    about = "from a full durable classic queue through an empty handler to the acknowledgement, one process"
+    benchmark = Benchmark("rabbitmq", "messages/s", PACKAGES, about)
+    with _servers() as servers:
+        table = Table(benchmark, servers, given)
+        for size, prefetch in [(size, prefetch) for size in SIZES for prefetch in PREFETCHES]:
+            table.success(size, prefetch)
+        for percent in (10, 100):
+            for size, prefetch in zip(SIZES, PREFETCHES, strict=True):
+                table.failing(percent, size, prefetch)
+        for size in SIZES:
+            table.publishing("one by one", ONE_BY_ONE, size)
+            table.publishing(f"{TOGETHER} at once", PIPELINED, size)
+        version = servers.rabbitmq.api("GET", "/overview")["rabbitmq_version"]
+    benchmark.facts["RabbitMQ"] = f"{version} on the same machine, two schedulers, its files in memory"
+    benchmark.save()
+
+
+def _arguments(options: tuple[str, ...]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench NAME=rabbitmq", description="Options go into ARGS.")
+    parser.add_argument("--messages", type=int, default=MESSAGES, help="per run; fast systems take a multiple")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--case", default="", help="only cases with this in their name")
+    parser.add_argument("--system", default="", help="only systems with this in their name")
+    return parser.parse_args(options)
+
+
+@contextlib.contextmanager
+def _servers() -> Iterator[Servers]:
+    with contextlib.ExitStack() as ending:
+        try:
+            rabbitmq = PrivateRabbit()
+            ending.callback(rabbitmq.clean_up)
+            postgres = PrivatePostgres()
+            ending.callback(postgres.clean_up)
+        except pytest.skip.Exception as missing:
+            sys.exit(str(missing))
+        yield Servers(rabbitmq, postgres)

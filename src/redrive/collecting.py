@@ -1,0 +1,265 @@
+"""Collects from one dead-letter queue, in an order that survives a kill at any point.
+
+1. A message is received; at most PREFETCH of one queue are in hand.
+2. The dialects read what it says of its failure. What nobody understands is kept in quarantine, never left out.
+3. The store records it. Those who wait for it together share a transaction there.
+4. It is durable: acknowledged. Killed in between, it is received again, and the store knows it by its identity.
+5. The store is away: nothing is acknowledged, what is in hand goes back, nothing more is taken until it is there.
+6. The store refuses one letter: that is told, the letter stays in hand for a while and goes back; others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+import msgspec
+import structlog
+
+from redrive import dialects, faults
+from redrive.dead_letter import Entry, Recorded
+from redrive.dialects import Arrival
+from redrive.errors import LeaseLost, Unreachable
+from redrive.fingerprint import fingerprint
+from redrive.giving_back import GivingBack
+from redrive.reconnection import Reconnection
+from redrive.sinks import StoreSink
+from redrive.telemetry.error_facts import error_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from redrive.availability import Availability
+    from redrive.clock import Clock
+    from redrive.dialects import Reading
+    from redrive.pace import Pace
+    from redrive.sinks import Kept
+    from redrive.stores import DeadLetterStore
+    from redrive.transports import Delivery, Transport
+
+log = structlog.get_logger("redrive.collector")
+
+PREFETCH = 500
+NOBODY = "0" * 36
+"""The id of no letter: asking for it is a sign of life."""
+
+_REFUSED_AGAIN = 60.0
+_LOOK_AT_STORE = 0.2
+_SETTLING, _GIVING_BACK = 5.0, 5.0
+
+
+class Collected(msgspec.Struct):
+    """What became of the messages of one queue since the collector began."""
+
+    new: int = 0
+    again: int = 0
+    """In the store already: the same message, collected or recorded before."""
+    came_back: int = 0
+    """Redrives of letters of the store that failed again."""
+    quarantined: int = 0
+    """Of the new ones: what no dialect understood."""
+    refused: int = 0
+    """By the store. They are still in the queue."""
+
+    @property
+    def settled(self) -> int:
+        return self.new + self.again + self.came_back
+
+
+class QueueCollector:
+    """`may_take` is asked before each message; from its first no on nothing more is taken. `on_settled` is called
+    after each acknowledgement.
+    """
+
+    def __init__(
+        self,
+        queue: str,
+        *,
+        transport: Transport,
+        store: DeadLetterStore,
+        availability: Availability,
+        clock: Clock,
+        pace: Pace,
+        prefetch: int,
+        may_take: Callable[[], bool],
+        on_settled: Callable[[], None],
+    ) -> None:
+        self.queue = queue
+        self.collected = Collected()
+        self._transport = transport
+        self._store = store
+        self._sink = StoreSink(store, availability=availability)
+        self._availability = availability
+        self._clock = clock
+        self._pace = pace
+        self._prefetch = prefetch
+        self._may_take = may_take
+        self._on_settled = on_settled
+        self._broker = Reconnection(queue, transport=transport, clock=clock)
+        self._giving_back = GivingBack(transport)
+        self._in_hand: dict[asyncio.Task[None], Delivery] = {}
+        self._refused: set[asyncio.Task[None]] = set()
+        """Of those in hand: what the store refused, and waits to be given back."""
+        self._taking: asyncio.Task[None] | None = None
+        self._waiting = False
+        self._stopped = False
+        self._told: set[str] = set()
+        """Warnings; there are few texts of them."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has nothing to do but wait for a message, or for the time to offer a refused one again."""
+        busy = self._in_hand.keys() - self._refused
+        return self._waiting and not busy and not self._giving_back.under_way
+
+    @property
+    def holding(self) -> int:
+        """Messages that the store refused, and that stay in hand for a while."""
+        return len(self._refused)
+
+    async def run(self) -> None:
+        """Collects until `stop`. Broker and store are waited for when they are away."""
+        self._taking = asyncio.create_task(self._take())
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._taking
+
+    def stop(self) -> None:
+        """Takes no more; `finish` waits for what is in hand. Safe to repeat."""
+        if self._taking is not None and not self._stopped:
+            self._taking.cancel()  # once: a second time would interrupt the giving back
+        self._stopped = True
+
+    async def finish(self) -> None:
+        """What is being recorded is acknowledged if that takes no longer than a moment; the rest goes back."""
+        self.stop()
+        if recording := self._in_hand.keys() - self._refused:
+            await asyncio.wait(recording, timeout=_SETTLING)
+        for task in self._in_hand:
+            task.cancel()
+        if self._in_hand:
+            await asyncio.wait(self._in_hand)
+        if last := {*self._giving_back.under_way, *([self._taking] if self._taking else [])}:
+            await asyncio.wait(last, timeout=_GIVING_BACK)
+
+    async def _take(self) -> None:
+        while not self._stopped:
+            await self._broker.attempt(self._take_while_the_store_is_there)
+
+    async def _take_while_the_store_is_there(self) -> None:
+        await self._until_the_store_is_there()
+        await self._broker.sign_of_life()
+        receiving = self._transport.receive(self.queue, prefetch=self._prefetch)
+        async with contextlib.aclosing(receiving) as deliveries:
+            while not self._availability.away:
+                await self._pace.turn()
+                self._waiting = True
+                try:
+                    delivery = await anext(deliveries)
+                finally:
+                    self._waiting = False
+                self._broker.connected = True
+                if not self._may_take():
+                    await asyncio.shield(self._giving_back.start(delivery))
+                    return
+                self._start(delivery)
+
+    async def _until_the_store_is_there(self) -> None:
+        if self._availability.away:
+            log.warning("the store is away, nothing is collected until it is back", queue=self.queue)
+        while self._availability.away:
+            if self._availability.due:
+                with contextlib.suppress(Exception):  # any answer, be it a refusal, is a sign of life
+                    await self._availability.ask(lambda: self._store.get(NOBODY))
+            else:
+                await self._clock.sleep(_LOOK_AT_STORE)
+
+    def _start(self, delivery: Delivery) -> None:
+        faults.point("collector.received")
+        task = asyncio.create_task(self._collect(delivery))
+        self._in_hand[task] = delivery
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        delivery = self._in_hand.pop(task)
+        self._refused.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, Unreachable):
+            log.error("a delivery could not be settled", queue=self.queue, **error_facts(error))
+        # Here and not in the task: one that is cancelled before its first step runs nothing of its own.
+        if task.cancelled() or error is not None:
+            self._giving_back.start(delivery)
+
+    async def _collect(self, delivery: Delivery) -> None:
+        reading = self._read(delivery)
+        try:
+            faults.point("collector.before_record")
+            kept = await self._sink.keep(self._entry(delivery, reading))
+            faults.point("collector.after_record")
+        except Unreachable:
+            raise  # the pause is told once, not for each
+        except Exception as error:  # noqa: BLE001  one letter's trouble is not the others'
+            await self._wait_with(delivery, error)
+            await asyncio.shield(self._giving_back.start(delivery))
+            return
+        faults.point("collector.before_ack")
+        with contextlib.suppress(LeaseLost):  # somebody else has it now, and will find it recorded
+            await self._transport.ack(delivery)
+        self._count(kept, reading)
+
+    def _read(self, delivery: Delivery) -> Reading:
+        arrival = Arrival(
+            message=delivery.message,
+            queue=delivery.queue,
+            home_of_dead=self._transport.names.home_of_dead,
+            now=self._clock.now(),
+            trail=delivery.trail,
+        )
+        return dialects.read(arrival)
+
+    def _entry(self, delivery: Delivery, reading: Reading) -> Entry:
+        return Entry(
+            identity=reading.identity or f"{delivery.identity}/{reading.handler}",
+            message=reading.message,
+            queue=reading.home,
+            handler=reading.handler,
+            failures=reading.failures,
+            fingerprint=fingerprint(reading.failures[-1], queue=reading.home),
+            at=self._clock.now(),
+            first_attempt_at=reading.first_attempt_at or reading.failures[0].at,
+            quarantine=reading.quarantine,
+        )
+
+    async def _wait_with(self, delivery: Delivery, error: Exception) -> None:
+        """Given back at once, it would be the next to be received."""
+        self.collected.refused += 1
+        log.error(
+            "a dead letter was not recorded and stays in its queue",
+            queue=self.queue,
+            message_id=delivery.message.id,
+            again_in=_REFUSED_AGAIN,
+            **error_facts(error),
+        )
+        if (task := asyncio.current_task()) is not None:
+            self._refused.add(task)
+        await self._clock.sleep(_REFUSED_AGAIN)
+        self.collected.refused -= 1
+
+    def _count(self, kept: Kept, reading: Reading) -> None:
+        counts = self.collected
+        if kept.recorded is Recorded.NEW:
+            counts.new += 1
+            counts.quarantined += reading.quarantine is not None
+        elif kept.recorded is Recorded.AGAIN:
+            counts.again += 1
+        else:
+            counts.came_back += 1
+        self._tell(kept, reading)
+        self._on_settled()
+
+    def _tell(self, kept: Kept, reading: Reading) -> None:
+        log.debug("dead letter collected", queue=self.queue, letter_id=kept.letter_id, recorded=str(kept.recorded))
+        for warning in (*reading.warnings, *([reading.quarantine] if reading.quarantine else [])):
+            if warning not in self._told:  # once for a queue: it may hold a million of them
+                self._told.add(warning)
+                log.warning("a dead letter tells little", queue=self.queue, letter_id=kept.letter_id, why=warning)

@@ -1,0 +1,87 @@
+"""Builds what `redrive doctor` and `redrive queues` look with, from settings and an app."""
+
+from __future__ import annotations
+
+import math
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from redrive import wiring
+from redrive.app import App
+from redrive.planning import plan
+from redrive.transports.inspection import Expected, ExpectedQueue, open_inspector
+from redrive.upkeep.doctor import examine_broker, examine_journal, examine_spool, examine_store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from redrive.finding import Finding
+    from redrive.settings import Settings
+    from redrive.transports.inspection import Figures, Inspector
+
+
+async def examine(settings: Settings, *, app: App | None = None, queues: Sequence[str] = ()) -> list[Finding]:
+    """Broker, store, spool and journal. Without `queues`: those of the app and of the settings, else all."""
+    expected = _expected(settings, app, queues)
+    async with inspector(settings, app) as opened:
+        found = await examine_broker(opened, expected, place=str(settings.broker.url))
+    found += await examine_store(partial(wiring.check_store, settings), place=str(settings.store.url))
+    found += examine_spool(settings.spool.folder, max_bytes=settings.spool.max_size)
+    return found + examine_journal(settings.journal.path)
+
+
+async def figures(settings: Settings, *, app: App | None = None, queues: Sequence[str] = ()) -> Figures:
+    """Without `queues`: of all that the broker tells of, else of those that the settings name."""
+    async with inspector(settings, app) as opened:
+        return await opened.figures(queues, known=known_queues(settings, app))
+
+
+def known_queues(settings: Settings, app: App | None) -> list[str]:
+    """Of the app and of the settings."""
+    return list(dict.fromkeys((*(app.handlers if app else ()), *settings.queues)))
+
+
+@asynccontextmanager
+async def inspector(settings: Settings, app: App | None = None) -> AsyncIterator[Inspector]:
+    transport = wiring.transport(settings, app=app.name if app else "")
+    try:
+        opened = open_inspector(settings.broker.url.reveal(), transport, **_options(settings))
+        try:
+            yield opened
+        finally:
+            await opened.close()
+    finally:
+        await transport.close()
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    if not settings.broker.on_rabbitmq:
+        return {}
+    from redrive.transports.rabbitmq.address import security  # noqa: PLC0415  only those who use it
+
+    rabbit = settings.broker.rabbitmq
+    files = {"ca": rabbit.tls_ca, "certificate": rabbit.tls_certificate, "key": rabbit.tls_key}
+    return {
+        "management_url": rabbit.management_url and rabbit.management_url.reveal(),
+        "security": security(**files) if any(files.values()) else None,
+        "consumer_timeout": rabbit.consumer_timeout,
+    }
+
+
+def _expected(settings: Settings, app: App | None, queues: Sequence[str]) -> Expected:
+    known = known_queues(settings, app)
+    weighed = app or App("")
+    looked_at = [_expected_queue(settings, weighed, name, handled=name in known) for name in queues or known]
+    return Expected(queues=tuple(looked_at), names=settings.broker.names)
+
+
+def _expected_queue(settings: Settings, app: App, name: str, *, handled: bool) -> ExpectedQueue:
+    planned = plan(app, name, settings)
+    retry, options = planned.policy.retry, planned.options
+    if planned.timeout is None:
+        return ExpectedQueue(name=name, longest=None, handled=handled)
+    # Of those fetched together the last one waits until the others are done.
+    rounds = math.ceil((options.prefetch or options.concurrency) / options.concurrency)
+    attempts = planned.timeout * (1 + retry.immediate) + retry.immediate_delay * retry.immediate
+    return ExpectedQueue(name=name, longest=rounds * attempts, handled=handled)

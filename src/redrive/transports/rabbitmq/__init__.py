@@ -1,0 +1,1 @@
+"""The driver for RabbitMQ (AMQP 0-9-1)."""

@@ -1,0 +1,126 @@
+"""RabbitMQ, looked at: through the management API where it is enabled, else by what AMQP can tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from redrive.errors import NotFound, Refused, Unreachable
+from redrive.finding import ok, warn
+from redrive.transports.inspection import Figures, QueueFigures
+from redrive.transports.rabbitmq.broker_facts import BrokerFacts
+from redrive.transports.rabbitmq.examination import examine, examine_handling, missing
+from redrive.transports.rabbitmq.management import Management, NotAllowed
+from redrive.transports.rabbitmq.management_address import ManagementAddress
+from redrive.transports.rabbitmq.queue_figures import figures_of
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Awaitable, Collection
+
+    from redrive.finding import Finding
+    from redrive.transports import QueueDepth, Transport
+    from redrive.transports.inspection import Expected
+    from redrive.transports.rabbitmq.administration import Administration, QueueLook
+
+    class RabbitTransport(Transport, Protocol):
+        async def administration(self) -> Administration: ...
+
+
+T = TypeVar("T")
+
+
+class RabbitInspector:
+    def __init__(
+        self,
+        url: str,
+        transport: RabbitTransport,
+        *,
+        management_url: str | None = None,
+        security: ssl.SSLContext | None = None,
+        consumer_timeout: float | None = None,
+    ) -> None:
+        self._address = ManagementAddress(url, management_url)
+        self._management = Management(self._address, security=security)
+        self._transport = transport
+        self._consumer_timeout = consumer_timeout
+
+    async def findings(self, expected: Expected) -> list[Finding]:
+        """Unreachable only if AMQP is: without the management API less can be told, which is a warning."""
+        administration = await self._transport.administration()
+        try:
+            facts = await self._facts()
+        except (Unreachable, Refused, NotFound) as error:
+            return [_without(error), *await self._by_amqp(administration, expected)]
+        return [ok("broker", f"{self._address} answers"), *self._examined(facts, expected)]
+
+    async def figures(self, queues: Collection[str] = (), *, known: Collection[str] = ()) -> Figures:
+        try:
+            facts = await self._management.queues()
+        except (Unreachable, Refused, NotFound) as error:
+            shown = await self._figures_by_amqp(queues or known)
+            return Figures(queues=tuple(shown), incomplete=f"{error}: only queues that are named are looked at")
+        return Figures(queues=tuple(figures_of(facts, queues, self._transport.names)))
+
+    async def close(self) -> None:
+        await self._management.close()
+
+    def _examined(self, facts: BrokerFacts, expected: Expected) -> list[Finding]:
+        return examine(facts, expected, consumer_timeout=self._consumer_timeout)
+
+    async def _facts(self) -> BrokerFacts:
+        ask = self._management
+        overview = await ask.overview()
+        return BrokerFacts(
+            overview=overview,
+            queues=tuple(await ask.queues()),
+            exchanges=tuple(await ask.exchanges()),
+            bindings=tuple(await ask.bindings()),
+            nodes=await _if_allowed(ask.nodes()),
+            permissions=await _if_allowed(ask.permissions()),
+            connections=await _if_allowed(ask.connections()),
+            user=self._address.user,
+            vhost=self._address.vhost,
+        )
+
+    async def _by_amqp(self, administration: Administration, expected: Expected) -> list[Finding]:
+        version = ".".join(map(str, administration.version))
+        found = [ok("broker", f"RabbitMQ {version} answers")]
+        for each in expected.queues:
+            look = await administration.look(each.name)
+            if look is None:
+                found.append(missing(each.name))
+            else:
+                found.append(ok("queue", f"is there, with {look.messages:,} messages", queue=each.name))
+        return found + examine_handling(expected, self._consumer_timeout)
+
+    async def _figures_by_amqp(self, queues: Collection[str]) -> list[QueueFigures]:
+        depths = await self._transport.depths(queues)
+        administration = await self._transport.administration()
+        shown: list[QueueFigures] = []
+        for name in sorted({*depths, *queues}):
+            look = await administration.look(name)
+            if look is not None or name in depths:
+                shown.append(_figures(name, depths.get(name), look))
+        return shown
+
+
+async def _if_allowed(asked: Awaitable[list[T]]) -> tuple[T, ...] | None:
+    try:
+        return tuple(await asked)
+    except NotAllowed:
+        return None
+
+
+def _figures(name: str, depth: QueueDepth | None, look: QueueLook | None) -> QueueFigures:
+    # A passive look counts what is ready alone, and so does the depth: what is in hand is told by nobody.
+    return QueueFigures(
+        name=name,
+        ready=depth.ready if depth else 0,
+        delayed=depth.delayed if depth else 0,
+        consumers=look.consumers if look else None,
+    )
+
+
+def _without(error: Exception) -> Finding:
+    remedy = getattr(error, "remedy", "")
+    return warn("management", f"{error}: what AMQP does not tell is not checked", remedy)

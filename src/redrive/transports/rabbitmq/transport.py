@@ -1,0 +1,440 @@
+"""RabbitMQ. Manual acks, confirmed and mandatory publishing, and an order of writes that a kill cannot break:
+what replaces a delivery is confirmed before the delivery is acknowledged.
+
+Two connections: one consumes, one publishes. When memory or disk runs out the broker stops reading from
+connections that publish, and acknowledgements must get through all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import socket
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from redrive import faults
+from redrive.clock import Clock, SystemClock, new_id
+from redrive.errors import ConfigurationError, LeaseLost, PublishRefused, RedriveError, Unreachable, UsageError
+from redrive.transports import Capabilities, Delivery, Names, QueueDepth
+from redrive.transports.rabbitmq import address as addresses
+from redrive.transports.rabbitmq.arrival import Arrived, first_death, published_as, rejections, unpack
+from redrive.transports.rabbitmq.connection import connect
+from redrive.transports.rabbitmq.content import (
+    FRAME_RESERVE,
+    Packed,
+    Sending,
+    microseconds,
+    moment,
+    origin_of,
+    pack,
+    text_of,
+)
+from redrive.transports.rabbitmq.declaring import BrokerAdministration, Known
+from redrive.transports.rabbitmq.line import Line
+from redrive.transports.rabbitmq.note import Note
+from redrive.transports.rabbitmq.publisher import Publisher, Unroutable
+from redrive.transports.rabbitmq.receiver import Receiver
+from redrive.transports.rabbitmq.settling import LOOKS
+from redrive.transports.rabbitmq.topology import Topology
+from redrive.transports.rabbitmq.waiting_rooms import WaitingRooms
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection, Coroutine, Mapping
+    from pathlib import Path
+
+    from redrive.message import Message
+    from redrive.transports.rabbitmq.administration import Administration
+    from redrive.transports.rabbitmq.connection import Connection
+    from redrive.transports.rabbitmq.receiver import Content
+    from redrive.transports.rabbitmq.settling import Receipt
+
+log = structlog.get_logger("redrive.rabbitmq")
+
+_MAX_NAME = 255
+_LARGE = 1 << 20
+"""Bodies beyond it have a channel of their own: if one is too large, the broker closes the channel it came on."""
+
+
+class RabbitTransport:
+    """`declare`: "missing" makes queues that are not there, "never" refuses instead."""
+
+    capabilities = Capabilities(lease_expiry=False, clean_release=False)
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        names: Names | None = None,
+        topology: Topology | None = None,
+        clock: Clock | None = None,
+        heartbeat: float = 30.0,
+        connect_timeout: float = 5.0,
+        publish_timeout: float = 20.0,
+        declare: str = "missing",
+        persistent: bool = True,
+        max_message_size: int = 128 * 2**20,
+        consumer_timeout: float = 1800.0,
+        tls_ca: Path | None = None,
+        tls_certificate: Path | None = None,
+        tls_key: Path | None = None,
+        management_url: str | None = None,
+    ) -> None:
+        self._address = addresses.parse(url)
+        self._tls = (
+            addresses.security(ca=tls_ca, certificate=tls_certificate, key=tls_key)
+            if self._address.secure
+            else None
+        )
+        if declare not in {"missing", "never"}:
+            raise ConfigurationError(f"declare = {declare!r} is not possible", remedy='use "missing" or "never"')
+        self._clock = clock or SystemClock()
+        self._heartbeat = heartbeat
+        self._connect_timeout = connect_timeout
+        self._publish_timeout = publish_timeout
+        self._persistent = persistent
+        self._max_message_size = max_message_size
+        self._consumer_timeout = consumer_timeout
+        shape = topology or Topology(names=names or Names())
+        self.names = shape.names
+        self._consuming = Line(partial(self._connect, "consumer"))
+        self._publishing = Line(partial(self._connect, "publisher"))
+        self._administration = BrokerAdministration(self._consuming)
+        self._known = Known(self._administration, shape, declare=declare == "missing")
+        self._publishers: dict[bool, Publisher] = {}
+        self._opening = asyncio.Lock()
+        self._receivers: set[Receiver] = set()
+        self._rooms = WaitingRooms(url, management_url, security=self._tls, clock=self._clock)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._watching: asyncio.Task[None] | None = None
+
+    async def administration(self) -> Administration:
+        """Connected: its version is known."""
+        await self._administration.connected()
+        return self._administration
+
+    async def send(
+        self, message: Message, *, queue: str | None = None, delay: float = 0.0, trail: bytes | None = None
+    ) -> None:
+        target = message.queue if queue is None else queue
+        self._check_name(target)
+        kept = delay > 0 or self.names.home_of_dead(target) is not None
+        note = self._note(message, target, delay=delay, trail=trail) if kept or trail else Note()
+        if message.properties is None:
+            note = self._note(message, target, delay=delay, trail=trail)
+        await self._publish(self._place_for(target, delay), message, note, keep=kept)
+
+    def receive(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
+        if prefetch < 1:
+            raise UsageError(f"prefetch must be at least 1, not {prefetch}")
+        receiver = Receiver(queue, prefetch, partial(self._read, queue))
+        self._receivers = {each for each in self._receivers if not each.finished} | {receiver}
+        if self._watching is None and self._consumer_timeout:
+            self._watching = asyncio.create_task(self._watch())
+        return receiver.deliveries(partial(self._taps, queue))
+
+    async def ack(self, delivery: Delivery) -> None:
+        receipt: Receipt = delivery.receipt
+        receipt.tags.ack(receipt.tag)
+
+    async def retry(self, delivery: Delivery, message: Message, *, delay: float, trail: bytes) -> None:
+        receipt: Receipt = delivery.receipt
+        name = self._place_for(delivery.queue, delay, retry=True)
+        with receipt.tags.moving(receipt.tag):
+            native = await self._goes_round(delivery, name)
+            if not native:
+                note = self._retry_note(delivery, message, delay=delay, trail=trail)
+                await self._publish(name, message, note, keep=True)
+                faults.point("rabbitmq.retry_confirmed")
+        if native:
+            receipt.tags.reject(receipt.tag, requeue=False)
+        else:
+            receipt.tags.ack(receipt.tag)
+
+    async def send_to_origin(self, message: Message) -> None:
+        """As its producer did: to the exchange it was first published to, and so to every queue bound there."""
+        origin = published_as(message)
+        if origin is None:
+            raise PublishRefused(
+                "nobody knows which exchange this message was first sent to",
+                permanent=True,
+                remedy="send it to its queue",
+            )
+        if not await self._administration.exchange_exists(text_of(origin[0])):
+            raise PublishRefused(
+                f"exchange {text_of(origin[0])!r}, which this message was first sent to, does not exist any more",
+                permanent=True,
+                remedy="send it to its queue",
+            )
+        await self._fly(*origin, self._packed(message, Note(), keep=False))
+
+    async def release(self, delivery: Delivery) -> None:
+        receipt: Receipt = delivery.receipt
+        receipt.tags.reject(receipt.tag, requeue=True)
+
+    async def depths(self, queues: Collection[str] = ()) -> Mapping[str, QueueDepth]:
+        """Ready ones as the broker tells them; leased ones of this process: it tells nobody about others'."""
+        topology = self._known.topology
+        found: dict[str, QueueDepth] = {}
+        await self._administration.connected()
+        wanted = await self._names_beside(queues) if queues else set(self._known.names)
+        for name in sorted(wanted):
+            looked = await self._administration.look(name)
+            home = topology.home_of_waiting(name)
+            ready = 0 if looked is None else looked.messages
+            leased = sum(receiver.unsettled(name) for receiver in self._receivers)
+            depth = QueueDepth(ready, 0, leased) if home is None else QueueDepth(0, ready, 0)
+            told = name if home is None else self.names.retry_of(home)
+            if depth.total:
+                found[told] = _sum(found.get(told), depth)
+        return found
+
+    async def close(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+        for receiver in list(self._receivers):
+            with suppress(RedriveError):
+                await receiver.give_back()
+        await self._consuming.close()
+        await self._publishing.close()
+
+    # Publishing.
+
+    def _packed(self, message: Message, note: Note, *, keep: bool) -> Packed:
+        if len(message.body or b"") > self._max_message_size:
+            raise PublishRefused(
+                f"a body of {len(message.body or b'')} bytes is more than the broker takes",
+                permanent=True,
+                remedy=f"max_message_size is {self._max_message_size}: raise it here and on the broker",
+            )
+        how = Sending(
+            user=self._address.user,
+            envelope=self._known.topology.writes_envelope,
+            persistent=self._persistent or keep,
+            keep=keep,
+        )
+        return pack(message, note, how)
+
+    async def _publish(self, name: str, message: Message, note: Note, *, keep: bool) -> None:
+        packed = self._packed(message, note, keep=keep)
+        try:
+            await self._publish_packed(name, packed)
+        except Unroutable:
+            self._known.forget(name)  # somebody has deleted it since
+            await self._publish_packed(name, packed)
+
+    async def _publish_packed(self, name: str, packed: Packed) -> None:
+        await self._known.ensure(name)
+        route = self._known.topology.route(name)
+        await self._fly(route.exchange.encode(), (route.routing_key or name).encode(), packed)
+
+    async def _fly(self, exchange: bytes, routing_key: bytes, packed: Packed) -> None:
+        publisher = await self._publisher(large=len(packed.body) > _LARGE)
+        connection = await self._publishing.connection()
+        faults.point("rabbitmq.before_publish")
+        fits = max(connection.frame_max - FRAME_RESERVE, connection.frame_max // 2)
+        await publisher.publish(exchange, routing_key, packed.properties, packed.body, fits=fits)
+        faults.point("rabbitmq.confirmed")
+
+    async def _publisher(self, *, large: bool) -> Publisher:
+        current = self._publishers.get(large)
+        if current is not None and current.alive:
+            return current
+        async with self._opening:
+            current = self._publishers.get(large)
+            if current is None or not current.alive:
+                current = Publisher(self._publish_timeout)
+                await current.open(await self._publishing.connection())
+                self._publishers[large] = current
+            return current
+
+    def _note(self, message: Message, target: str, *, delay: float, trail: bytes | None) -> Note:
+        now = microseconds(self._clock.now())
+        return Note(
+            identity=f"rabbitmq:{new_id()}",
+            queue=_other(message.queue, target),
+            overlay=message.overlay,
+            trail=trail,
+            put_at=now,
+            due_at=_due(now, delay),
+        )
+
+    def _retry_note(self, delivery: Delivery, message: Message, *, delay: float, trail: bytes) -> Note:
+        now = microseconds(self._clock.now())
+        first = delivery.first_attempt_at
+        return Note(
+            identity=delivery.identity,
+            queue=_other(message.queue, delivery.queue),
+            overlay=message.overlay,
+            attempt=delivery.attempt + 1,
+            first_attempt_at=now if first is None else microseconds(first),
+            trail=trail,
+            put_at=now,
+            due_at=_due(now, delay),
+        )
+
+    async def _goes_round(self, delivery: Delivery, name: str) -> bool:
+        """Whether the broker's own loop may take it: the queue dead-letters at least once, to where `name` is, and
+        the message comes back by the key it has. Else it is published there, which is as safe on any queue.
+        """
+        if not (self._known.topology.rejects and name == self.names.retry_of(delivery.queue)):
+            return False
+        origin = origin_of(delivery.message)
+        if origin is not None and origin[1] != delivery.queue.encode("utf-8", "surrogatepass"):
+            return False
+        return await self._known.loops(delivery.queue)
+
+    def _place_for(self, queue: str, delay: float, *, retry: bool = False) -> str:
+        topology = self._known.topology
+        if delay <= 0:
+            return topology.consumed(queue)[-1] if retry else queue
+        name = topology.waiting(queue, delay).name
+        self._rooms.used(name)
+        return name
+
+    # Receiving.
+
+    async def _taps(self, queue: str) -> AsyncGenerator[tuple[Connection, str]]:
+        for name in self._known.topology.consumed(queue):
+            self._known.forget(name)  # the last consumer may have ended because somebody deleted it
+            try:
+                await self._known.ensure(name)
+            except PublishRefused as refused:
+                raise Unreachable(str(refused), remedy=refused.remedy) from None
+            yield await self._consuming.connection(), name
+
+    def _read(self, queue: str, name: str, receipt: Receipt, content: Content) -> Delivery | None:
+        redelivered, origin, properties, body = content
+        arrived = Arrived(queue, origin, properties, body, self._clock.now())
+        message, note, named = unpack(arrived)
+        if note is not None and note.identity:
+            identity, alike = _at(note.identity, queue), None
+        elif named:
+            identity, alike = self._identity(name, message), None
+        else:  # two alike may be two messages: each delivery is its own (G1 before G3)
+            alike = f"rabbitmq:{self._address.vhost}:{name}:{message.id}"
+            identity = f"{alike}:{receipt.tags.generation}.{receipt.tag}"
+        if note is None:
+            return Delivery(
+                message=message,
+                queue=queue,
+                identity=identity,
+                alike=alike,
+                attempt=self._attempt(arrived, message, 1),
+                redelivered=redelivered,
+                first_attempt_at=None,
+                trail=None,
+                receipt=receipt,
+            )
+        delivery = Delivery(
+            message=message,
+            queue=queue,
+            identity=identity,
+            alike=alike,
+            attempt=self._attempt(arrived, message, note.attempt),
+            redelivered=redelivered,
+            first_attempt_at=None if note.first_attempt_at is None else moment(note.first_attempt_at),
+            trail=note.trail,
+            receipt=receipt,
+            due_since=None if note.put_at is None else moment(note.due_at or note.put_at),
+        )
+        if note.due_at is not None and note.due_at > microseconds(arrived.now):
+            self._start(self._put_off(delivery, note))
+            return None
+        return delivery
+
+    def _attempt(self, arrived: Arrived, message: Message, noted: int) -> int:
+        """The number of the attempt to come, as our note has it and as others have counted: in S3's envelope, or
+        in what the broker wrote down since we published it.
+        """
+        topology = self._known.topology
+        if topology.writes_envelope:
+            return max(noted, 1 + message.retry_count)
+        return noted + rejections(arrived.properties, arrived.queue) if topology.rejects else noted
+
+    def _identity(self, name: str, message: Message) -> str:
+        """Of a message of somebody else's that has an id."""
+        parts = [self._address.vhost, name, message.id, first_death(message) if message.headers else ""]
+        lengths = b"".join(len(part).to_bytes(4) for part in parts)
+        text = "".join(parts).encode("utf-8", "surrogatepass")
+        return f"rabbitmq:{hashlib.sha256(lengths + text + (message.body or b'')).hexdigest()}"
+
+    async def _put_off(self, delivery: Delivery, note: Note) -> None:
+        """It came before its time: a delay longer than a queue can wait, or a clock that differs."""
+        remaining = (note.due_at or 0) / 1e6 - self._clock.now().timestamp()
+        try:
+            await self._publish(
+                self._place_for(delivery.queue, max(remaining, 0.001)), delivery.message, note, keep=True
+            )
+            await self.ack(delivery)
+        except RedriveError:
+            with suppress(LeaseLost):
+                await self.release(delivery)
+
+    def _start(self, job: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(job)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _watch(self) -> None:
+        """The broker closes the channel of whoever keeps a delivery for too long (R13): better told before."""
+        while True:
+            await asyncio.sleep(self._consumer_timeout / LOOKS)
+            for receiver in list(self._receivers):
+                for name, late in receiver.late():
+                    log.warning(
+                        "a delivery is near the broker's consumer timeout",
+                        queue=name,
+                        deliveries=late,
+                        consumer_timeout=self._consumer_timeout,
+                    )
+
+    async def _names_beside(self, queues: Collection[str]) -> set[str]:
+        topology = self._known.topology
+        beside = ((*topology.consumed(queue), self.names.dead_of(queue), queue) for queue in queues)
+        return {name for names in beside for name in names} | await self._rooms.of(set(queues), topology)
+
+    async def _connect(self, what: str) -> Connection:
+        return await connect(
+            self._address,
+            tls=self._tls,
+            name=f"redrive {what} {socket.gethostname()}:{os.getpid()}",
+            heartbeat=self._heartbeat,
+            within=self._connect_timeout,
+        )
+
+    def _check_name(self, name: str) -> None:
+        try:
+            fits = 0 < len(name.encode()) <= _MAX_NAME and not name.startswith("amq.")
+        except UnicodeEncodeError:
+            fits = False
+        if not fits:
+            raise PublishRefused(
+                f"{name[:_MAX_NAME]!r} cannot be the name of a queue",
+                permanent=True,
+                remedy=f"use 1 to {_MAX_NAME} bytes of text that does not begin with amq.",
+            )
+
+
+def _at(identity: str, queue: str) -> str:
+    """What is copied into another queue, by whatever program, is another message there."""
+    place = f"@{queue}"
+    return identity if identity.endswith(place) else f"{identity}{place}"
+
+
+def _other(own: str, target: str) -> bytes | None:
+    return None if own == target else own.encode("utf-8", "surrogatepass")
+
+
+def _due(now: int, delay: float) -> int | None:
+    return now + round(delay * 1e6) if delay > 0 else None
+
+
+def _sum(first: QueueDepth | None, second: QueueDepth) -> QueueDepth:
+    if first is None:
+        return second
+    return QueueDepth(first.ready + second.ready, first.delayed + second.delayed, first.leased + second.leased)
