@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres rabbitmq run test lint bench chaos clean
+.PHONY: help setup postgres rabbitmq run test lint bench chaos mutants clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,7 +63,11 @@ bench: setup ## List the benchmarks, or run one: make bench NAME=embedded (ARGS=
 	@$(BIN)/python -m bench $(NAME) $(ARGS)
 
 chaos: setup postgres rabbitmq ## The long kill tests: make chaos KILLS=2000
-	REDRIVE_CHAOS_KILLS=$(or $(KILLS),2000) $(BIN)/python -m pytest tests/chaos $(ARGS)
+	@PYTHONPATH=tests $(BIN)/python -m support.debian_13
+	REDRIVE_TEST_RABBITMQ_4=1 REDRIVE_CHAOS_KILLS=$(or $(KILLS),2000) $(BIN)/python -m pytest tests/chaos $(ARGS)
+
+mutants: setup rabbitmq ## Break the order of writes on purpose, each way once: the tests must notice (ARGS="--only NAME")
+	@PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)
 
 clean: ## Remove .venv, caches and the demonstration's files
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .redrive

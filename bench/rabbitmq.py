@@ -21,14 +21,14 @@ from pathlib import Path
 import pytest
 
 from bench.measuring import RUNS, Aim, Benchmark
-from bench.peers.messages import for_celery, for_dramatiq, for_taskiq
+from bench.peers.messages import dead, for_celery, for_dramatiq, for_taskiq
 from bench.peers.publishing import TOGETHER
 from bench.peers.run import Task
 from bench.rabbitmq_runs import Measured, Peer, Servers, dead_letters_to
+from bench.server import running
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from support.postgres_server import PrivatePostgres  # found on the path above
-from support.rabbitmq_server import PrivateRabbit
+from support.rabbitmq_server import PrivateRabbit  # found on the path above
 
 MESSAGES = 3_000
 OURS, OURS_QUEUE, OURS_STORE = "redrive", "redrive, dead letters to a queue", "redrive, dead letters to PostgreSQL"
@@ -62,6 +62,11 @@ PIPELINED = {
     OURS: Peer("publishing", "redrive_pipelined", share=2),
     "pika": Peer("publishing", "pika_pipelined", share=2),
     "aio-pika": Peer("publishing", "aio_pika_pipelined", share=2),
+}
+COLLECTED, ROW_BY_ROW = "redrive collect", "INSERT and ack, one by one"
+COLLECTING = {
+    COLLECTED: Peer("collecting", "collect", message=dead, stored=True, rows="redrive.letters", share=2),
+    ROW_BY_ROW: Peer("collecting", "row_by_row", message=dead, stored=True, rows="naive.dlq_events", share=0.5),
 }
 WANTED = {
     RAW: "at least 0.8",
@@ -97,6 +102,11 @@ class Table:
             for ours in (OURS_QUEUE, OURS_STORE):
                 for other in FRAMEWORKS:
                     self._compare(Aim(case, ours, other, "at least 3"))
+
+    def collecting(self, size: int) -> None:
+        case = f"collect into PostgreSQL {size} B"
+        if self._measure(case, COLLECTING, partial(self._consume, size=size, prefetch=500, failing=0)):
+            self._compare(Aim(case, COLLECTED, ROW_BY_ROW, "at least 8"))
 
     def publishing(self, how: str, peers: Mapping[str, Peer], size: int) -> None:
         case = f"publish {how} {size} B"
@@ -151,9 +161,11 @@ def main(*options: str) -> None:
             for size, prefetch in zip(SIZES, PREFETCHES, strict=True):
                 table.failing(percent, size, prefetch)
         for size in SIZES:
+            table.collecting(size)
             table.publishing("one by one", ONE_BY_ONE, size)
             table.publishing(f"{TOGETHER} at once", PIPELINED, size)
         version = servers.rabbitmq.api("GET", "/overview")["rabbitmq_version"]
+        benchmark.facts.update(servers.postgres.facts())
     benchmark.facts["RabbitMQ"] = f"{version} on the same machine, two schedulers, its files in memory"
     benchmark.save()
 
@@ -173,8 +185,6 @@ def _servers() -> Iterator[Servers]:
         try:
             rabbitmq = PrivateRabbit()
             ending.callback(rabbitmq.clean_up)
-            postgres = PrivatePostgres()
-            ending.callback(postgres.clean_up)
         except pytest.skip.Exception as missing:
             sys.exit(str(missing))
-        yield Servers(rabbitmq, postgres)
+        yield Servers(rabbitmq, ending.enter_context(running()))

@@ -18,10 +18,10 @@ from typing import Any, Protocol, Self
 from bench.amqp_loading import Loader
 from bench.peers.messages import Written, plain
 from bench.peers.run import DEAD, QUEUE, Task
+from bench.server import BenchServer
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from support.postgres_server import PostgresServer  # found on the path above
-from support.rabbitmq_server import RabbitServer, vhost_of
+from support.rabbitmq_server import RabbitServer, vhost_of  # found on the path above
 
 _PATIENCE = 120.0
 _LOOK_EVERY = 0.005
@@ -41,6 +41,8 @@ class Peer:
     dead: str = DEAD
     arguments: Mapping[str, Any] = field(default_factory=lambda: dead_letters_to(DEAD))
     variant: str = ""
+    rows: str = ""
+    """The table in PostgreSQL that holds every message afterwards, if one does."""
     stored: bool = False
     """Whether its dead letters go to PostgreSQL."""
     share: float = 1.0
@@ -100,6 +102,10 @@ class Consuming:
         found = self._letters(loader) if self.task.failing else 0
         wanted = self.task.letters(self.task.all_messages)
         assert found == wanted, f"{found} dead letters instead of {wanted}"
+        if self.peer.rows:
+            count = f"SELECT count(*) FROM {self.peer.rows}"  # noqa: S608  a name of our own
+            rows = self.servers.postgres.fetch(count, url=self.task.store)[0][0]
+            assert rows == self.task.all_messages, f"{rows} rows instead of {self.task.all_messages}"
 
     def _letters(self, loader: Loader) -> int:
         if not self.peer.stored:
@@ -133,7 +139,7 @@ class Servers:
     """One broker for everybody, and one PostgreSQL for those who use it."""
 
     rabbitmq: RabbitServer
-    postgres: PostgresServer
+    postgres: BenchServer
 
     def consume(self, peer: Peer, task: Task) -> Measured:
         with self._place(peer, task) as placed:

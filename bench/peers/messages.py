@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 SOME_ID = "11111111-2222-4333-8444-555555555555"
@@ -28,6 +29,20 @@ def plain(size: int) -> Written:
     """As a producer in any language sends it."""
     properties = {"content_type": "application/json", "message_id": SOME_ID}
     return Written(json.dumps(order(size)).encode(), properties)
+
+
+def dead(size: int) -> Written:
+    """As the broker dead-letters it."""
+    death = {
+        "count": 1,
+        "reason": "rejected",
+        "queue": "payments",
+        "time": datetime(2026, 1, 2, tzinfo=UTC),
+        "exchange": "",
+        "routing-keys": ["payments"],
+    }
+    written = plain(size)
+    return Written(written.body, written.properties | {"headers": {"x-death": [death]}})
 
 
 def for_dramatiq(size: int) -> Written:

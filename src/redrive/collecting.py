@@ -192,6 +192,15 @@ class QueueCollector:
 
     async def _collect(self, delivery: Delivery) -> None:
         reading = self._read(delivery)
+        while (kept := await self._kept(delivery, reading)) is None:
+            pass  # held, and offered again: giving back counts as a delivery, and some brokers allow only so many
+        faults.point("collector.before_ack")
+        with contextlib.suppress(LeaseLost):  # somebody else has it now, and will find it recorded
+            await self._transport.ack(delivery)
+        self._count(kept, reading)
+
+    async def _kept(self, delivery: Delivery, reading: Reading) -> Kept | None:
+        """None: the store would not have it, and some time has passed since."""
         try:
             faults.point("collector.before_record")
             kept = await self._sink.keep(self._entry(delivery, reading))
@@ -200,12 +209,8 @@ class QueueCollector:
             raise  # the pause is told once, not for each
         except Exception as error:  # noqa: BLE001  one letter's trouble is not the others'
             await self._wait_with(delivery, error)
-            await asyncio.shield(self._giving_back.start(delivery))
-            return
-        faults.point("collector.before_ack")
-        with contextlib.suppress(LeaseLost):  # somebody else has it now, and will find it recorded
-            await self._transport.ack(delivery)
-        self._count(kept, reading)
+            return None
+        return kept
 
     def _read(self, delivery: Delivery) -> Reading:
         arrival = Arrival(
@@ -242,7 +247,8 @@ class QueueCollector:
         )
         if (task := asyncio.current_task()) is not None:
             self._refused.add(task)
-        await self._clock.sleep(_REFUSED_AGAIN)
+            await self._clock.sleep(_REFUSED_AGAIN)
+            self._refused.discard(task)
         self.collected.refused -= 1
 
     def _count(self, kept: Kept, reading: Reading) -> None:

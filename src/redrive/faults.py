@@ -35,6 +35,7 @@ POINTS: dict[str, str] = {
     "worker.after_confirm": "the letter is confirmed, the delivery is not acknowledged",
     "worker.before_ack": "about to acknowledge",
     "worker.after_ack": "acknowledged",
+    "rabbitmq.before_declare": "RabbitMQ: about to make a queue, an exchange or a binding that is missing",
     "rabbitmq.before_publish": "RabbitMQ: about to publish a message",
     "rabbitmq.confirmed": "RabbitMQ: the message is confirmed, its sender not told",
     "rabbitmq.retry_confirmed": "RabbitMQ: a retry is confirmed, its delivery is not acknowledged",

@@ -315,3 +315,15 @@ async def _all_there(store: DeadLetterStore, number: int) -> bool:
 
 async def _nothing_in(transport: Transport, queue: str) -> bool:
     return queue not in await transport.depths((queue,))
+
+
+@pytest.mark.parametrize("arguments", [("--once",), ()])
+def test_a_queue_that_does_not_exist_is_an_error_and_is_not_made(
+    tmp_path: Path, rabbitmq: RabbitServer, rabbitmq_url: str, elsewhere: Elsewhere, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "redrive.toml").write_text(f'[broker]\nurl = "{rabbitmq_url}"\n')
+    elsewhere.make("orders_dlq")
+    ended = Desk(tmp_path).process("collect", "orders_dlq", "orders_dql", *arguments)
+    assert (ended.returncode, "there is no queue 'orders_dql'" in ended.stderr) == (3, True)
+    assert [queue["name"] for queue in rabbitmq.queues(vhost_of(rabbitmq_url))] == ["orders_dlq"]
+    assert Desk(tmp_path).process("collect", "", *arguments).returncode == 2

@@ -57,10 +57,7 @@ async def test_two_alike_are_at_least_two_letters_also_when_they_are_delivered_a
 
         await until(all_settled)
         bodies = [letter.message.body for letter in await shop.letters()]
-        assert bodies.count(b"the same") in {
-            2,
-            3,
-        }  # whichever was on record and not acknowledged may be there twice
+        assert 2 <= bodies.count(b"the same") <= 4  # one on record and not acknowledged comes a second time
 
 
 async def from_elsewhere(url: str, body: bytes, *, times: int) -> None:

@@ -129,6 +129,21 @@ async def test_s4_queues_that_existed_before_are_used_as_they_are(
         assert other.count(queue) == other.count(f"{queue}.deadletter") == 0
 
 
+async def test_s4_the_ttl_of_a_queue_that_existed_before_is_the_one_that_counts(
+    tmp_path: Path, rabbitmq_url: str, other: PlainClient
+) -> None:
+    """S4's picture shows five seconds where its text says ten minutes."""
+    s4_declares(other, NOTICE)
+    settings, sgp = settings_for(rabbitmq_url, tmp_path, declare="never"), Sgp()
+    settings = settings.model_copy(update={"queues": {}})  # ten minutes, three times
+    del sgp.app.handlers[FREQUENCY]
+    other.publish(NOTICE, b"{}", exchange=EXCHANGE)
+    async with working(sgp.app, settings):
+        await until(lambda: other.count(f"{NOTICE}.limbu"))
+
+    assert len(sgp.seen[NOTICE]) == 4
+
+
 async def test_s4_cycles_that_its_own_worker_has_turned_are_counted(
     tmp_path: Path, rabbitmq_url: str, other: PlainClient
 ) -> None:

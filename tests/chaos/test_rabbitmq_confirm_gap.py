@@ -24,7 +24,7 @@ from redrive.transports.rabbitmq.transport import RabbitTransport
 from support.patience import until
 
 STEP = 17
-CUTS = 6
+CUTS = 4
 
 
 @pytest.fixture
@@ -165,7 +165,11 @@ class Cut(Scenario):
         return worker
 
 
-@pytest.mark.parametrize("lost", ["acks of the worker", "confirms of the broker"])
+@pytest.mark.parametrize(
+    ("rabbit", "lost"),
+    [("quorum", "acks of the worker"), ("classic", "confirms of the broker")],
+    indirect=["rabbit"],
+)
 def test_a_worker_whose_acknowledgements_or_confirms_get_lost_repeats_only_what_was_in_flight_and_no_effect(
     lost: str, rabbit: Rabbit, experiment: Callable[..., Experiment]
 ) -> None:

@@ -7,7 +7,9 @@ from __future__ import annotations
 import os
 import random
 import struct
+from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,9 +18,12 @@ import pytest
 from chaos.lab.raw_amqp import Raw, RawClient
 from redrive import App, Permanent, Transient
 from redrive.actions import Actions
+from redrive.errors import PublishRefused
 from redrive.letter_query import MAX_PAGE
 from redrive.message import Message
+from redrive.transports import Delivery
 from redrive.transports.rabbitmq.transport import RabbitTransport
+from support import hostile
 from support.patience import until
 from support.workshop import Workshop, workshop
 
@@ -32,6 +37,8 @@ FLAGS = tuple(1 << bit for bit in range(15, 1, -1))
 SIZES = {MODE: 1, PRIORITY: 1, TIMESTAMP: 8}
 NOT_SENT_AGAIN = {EXPIRATION, CLUSTER_ID, USER_ID}
 """What would end a message early, and what nobody may say for another."""
+BEYOND_A_FRAME = {"header value: a megabyte", "key: a megabyte"}
+"""What stands beside the body has to fit into one frame of AMQP: 128 KiB."""
 STAY_BEHIND = {b"CC", b"BCC", b"x-death"}
 DEATHS = (b"x-first-death-", b"x-last-death-")
 
@@ -204,14 +211,13 @@ def corpus() -> list[Raw]:
 
 
 @pytest.fixture(params=["quorum", "classic"])
-def published(request: pytest.FixtureRequest, rabbitmq_url: str) -> Iterator[dict[bytes, bytes]]:
+def published(request: pytest.FixtureRequest, rabbitmq_url: str) -> dict[bytes, bytes]:
     """The properties of every message that lies in the queue, by its body."""
     print(f"seed {SEED}")  # noqa: T201  shown if the test fails
     with RawClient(rabbitmq_url) as client:
         client.declare("orders", **{"x-queue-type": request.param})
-        for raw in corpus():
-            client.publish("orders", raw)
-    yield {raw.body: raw.properties for raw in corpus()}
+        client.publish("orders", corpus())
+    return {raw.body: raw.properties for raw in corpus()}
 
 
 def opening(url: str, *, names: Any, clock: Any, lease: float) -> RabbitTransport:  # noqa: ARG001  embedded only
@@ -265,3 +271,66 @@ async def letters_are(shop: Workshop, number: int) -> bool:
 
 async def all_letters(shop: Workshop) -> list[Any]:
     return await shop.letters(limit=MAX_PAGE)
+
+
+async def test_they_come_again_and_go_home_from_the_dead_letter_queue_as_the_bytes_they_were(
+    published: dict[bytes, bytes], rabbitmq_url: str, tmp_path: Path
+) -> None:
+    app, seen = App("shop"), defaultdict[bytes, list[bytes]](list)
+
+    @app.handler("orders")
+    def refuse(message: Message) -> None:
+        seen[message.body or b""].append(came_as(message))
+        raise Transient("not yet") if len(seen[message.body or b""]) == 1 else Permanent("never")
+
+    options: dict[str, Any] = {"worker": {"breaker_failures": 0}, "dead_letters": {"sink": "queue"}}
+    async with workshop(app, tmp_path, broker_url=rabbitmq_url, opening=opening, **options) as shop:
+        await until(lambda: lying(shop, "orders_dlq", len(published)), within=60)
+        await shop.stop()
+        assert await all_letters(shop) == [], "the dead-letter queue takes all of them"
+        assert seen == {body: [raw, raw] for body, raw in published.items()}
+        desk = Actions(store=shop.store, transport=shop.transport, clock=shop.clock, actor="test")
+        assert (await desk.reprocess("orders_dlq")).queue.sent == len(published)
+
+    with RawClient(rabbitmq_url) as client:
+        found = client.take("orders", len(published))
+    arrived = {raw.body: split(raw.properties) for raw in found}
+    assert arrived == {body: as_it_goes_back(raw) for body, raw in published.items()}
+
+
+async def lying(shop: Workshop, queue: str, number: int) -> bool:
+    depth = (await shop.transport.depths([queue])).get(queue)
+    return depth is not None and depth.ready == number
+
+
+async def test_whatever_we_send_ourselves_arrives_as_it_was_at_once_after_a_retry_and_from_the_dead_letter_queue(
+    rabbitmq_url: str,
+) -> None:
+    transport = RabbitTransport(rabbitmq_url)
+    try:
+        for name, message in hostile.corpus():
+            if name in BEYOND_A_FRAME:
+                with pytest.raises(PublishRefused, match="the headers take"):
+                    await transport.send(message, queue="orders")
+                continue
+            await transport.send(message, queue="orders")
+            first = await taken(transport, "orders")
+            await transport.retry(first, first.message, delay=0, trail=b"")
+            second = await taken(transport, "orders")
+            await transport.send(second.message, queue="orders_dlq")
+            third = await taken(transport, "orders_dlq")
+            for delivery in (second, third):
+                await transport.ack(delivery)
+            assert [carried(arrived.message) for arrived in (first, second, third)] == [carried(message)] * 3
+    finally:
+        await transport.close()
+
+
+async def taken(transport: RabbitTransport, queue: str) -> Delivery:
+    async with aclosing(transport.receive(queue, prefetch=1)) as deliveries:
+        return await anext(deliveries)
+
+
+def carried(message: Message) -> tuple[Any, ...]:
+    facts = (message.id, message.queue, message.source, message.sent_at, message.key, message.body)
+    return *facts, hostile.exactly(message.headers)

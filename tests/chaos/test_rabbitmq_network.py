@@ -46,7 +46,9 @@ def a_message(size: int = 10) -> Message:
     return Message(id=new_id(), queue="orders", body=body, sent_at=SystemClock().now(), headers=(("size", size),))
 
 
-@pytest.mark.parametrize(("slices", "delay", "sizes"), [(1, 0.0, [0, 1, 300]), (1000, 0.01, [5, 131_072, 400_000])])
+@pytest.mark.parametrize(
+    ("slices", "delay", "sizes"), [(1, 0.0, [0, 1, 300]), (1000, 0.01, [5, 131_072, 400_000])]
+)
 async def test_bytes_that_come_in_pieces_are_put_together_as_they_were(
     slices: int, delay: float, sizes: list[int], proxy: Proxy
 ) -> None:

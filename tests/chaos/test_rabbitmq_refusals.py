@@ -125,7 +125,6 @@ async def test_an_exchange_that_does_not_exist_refuses_for_good(rabbitmq_url: st
             await transport.send_to_origin(a_message("orders", properties=came_as))
 
         assert told.value.permanent
-        assert "exchange" in str(told.value.remedy)
         await transport.send(a_message("good"))
         assert await transport._publishing.connection() is connection
 
@@ -153,7 +152,9 @@ async def test_a_worker_that_may_not_write_loses_nothing(
     user = a_user(rabbitmq, rabbitmq_url, write="^forbidden$")
     async with opened(rabbitmq_url) as producer:
         for number in range(10):
-            await producer.send(Message.create(id=new_id(), sent_at=SystemClock().now(), queue="orders", data=number))
+            await producer.send(
+                Message.create(id=new_id(), sent_at=SystemClock().now(), queue="orders", data=number)
+            )
     async with workshop(
         app, tmp_path, broker_url=user, opening=without_lease, dead_letters={"sink": "queue"}
     ) as shop:

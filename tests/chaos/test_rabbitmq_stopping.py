@@ -8,6 +8,8 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from chaos.lab.killing import problems_at_rest
 from chaos.lab.places import letters
 from chaos.lab.premises import EFFECTS, ORDERS
@@ -18,6 +20,8 @@ from support.rabbitmq_server import PrivateRabbit, RabbitServer
 
 POISON = ("poison", "letter")
 HEARTBEAT = 1.0
+UNORDERED = {"z": "first", "a": "last"}
+"""Headers that a quorum queue sorts when it delivers again."""
 
 
 def test_two_workers_that_are_told_to_stop_at_once_under_load_lose_and_repeat_nothing(
@@ -44,6 +48,7 @@ def test_two_workers_that_are_told_to_stop_at_once_under_load_lose_and_repeat_no
     assert lab.kills == 0
 
 
+@pytest.mark.parametrize("rabbit", ["quorum"], indirect=True)
 def test_a_worker_that_is_told_to_stop_finishes_what_it_has_begun(
     rabbit: Rabbit, experiment: Callable[..., Experiment]
 ) -> None:
@@ -73,15 +78,15 @@ def test_a_message_that_its_process_dies_of_is_set_apart_after_three_deaths_and_
     assert lab.verdict().set_apart == 1
 
 
+@pytest.mark.parametrize("rabbit", ["quorum"], indirect=True)
 def test_a_message_without_an_id_that_its_process_dies_of_is_set_apart_as_well_and_its_like_that_lived_is_not(
     rabbit: Rabbit, experiment: Callable[..., Experiment]
 ) -> None:
     lab = experiment(rabbit=rabbit)
     lab.produce(SUCCEED)  # the queue is there
-    unordered = {"z": "first", "a": "last"}  # a quorum queue sorts them when it delivers again
     with rabbit.looking() as looking:
         for plan in ("poison", *["slow"] * 6):
-            looking.publish(ORDERS, b'{"plan": "%s"}' % plan.encode(), headers=unordered)
+            looking.publish(ORDERS, b'{"plan": "%s"}' % plan.encode(), headers=UNORDERED)
     while lab.run("work", "worker.after_ack=kill9:0") == KILLED:
         assert lab.kills <= 3
 
@@ -91,6 +96,22 @@ def test_a_message_without_an_id_that_its_process_dies_of_is_set_apart_as_well_a
     ]
 
 
+@pytest.mark.parametrize("rabbit", ["quorum"], indirect=True)
+def test_a_message_without_an_id_whose_worker_died_between_letter_and_acknowledgement_comes_again_under_one_id(
+    rabbit: Rabbit, experiment: Callable[..., Experiment]
+) -> None:
+    lab = experiment(rabbit=rabbit)
+    lab.produce(SUCCEED)
+    with rabbit.looking() as looking:
+        for headers in ({"a": "last", "z": "first"}, UNORDERED, None):
+            looking.publish(ORDERS, b'{"plan": "fail"}', headers=headers)
+    assert lab.run("work", "worker.after_record=kill9") == KILLED
+    assert lab.run("work") == 0
+
+    assert len(letters(lab.premises.letters)) >= 3
+    assert len({letter.message_id for letter in letters(lab.premises.letters)}) == 2
+
+
 def test_a_worker_that_stood_still_while_the_broker_gave_it_up_settles_nothing_that_is_not_its_own(
     rabbit: Rabbit,
     rabbitmq: RabbitServer,
@@ -98,8 +119,8 @@ def test_a_worker_that_stood_still_while_the_broker_gave_it_up_settles_nothing_t
     second_nursery: Nursery,
     third_nursery: Nursery,
 ) -> None:
-    lab, play = experiment(rabbit=replace(rabbit, heartbeat=HEARTBEAT)), Scenario(lots=20)
-    play.set_stage(lab)
+    lab, play = experiment(rabbit=replace(rabbit, heartbeat=HEARTBEAT)), Scenario()
+    lab.produce(("slow", "handled"), times=16)  # it is to stop inside a handler, with no file locked
     zombie = lab.start("work", forever=True)
     while not lab.handled():
         assert not zombie.ended_within(0.005)

@@ -285,7 +285,7 @@ async def test_the_priority_of_our_own_is_the_one_in_its_metadata(rabbitmq_url: 
     assert [(await other.next("orders")).properties.priority for _ in range(4)] == [7, None, None, None]
 
 
-async def test_a_message_that_would_expire_does_not_while_it_waits_for_its_retry(
+async def test_a_message_that_would_expire_does_not_when_it_waits_for_its_retry_or_is_put_back(
     rabbitmq_url: str, other: PlainClient
 ) -> None:
     async with opened(rabbitmq_url) as transport:
@@ -296,8 +296,9 @@ async def test_a_message_that_would_expire_does_not_while_it_waits_for_its_retry
         await until(lambda: other.count("orders"))
         [again] = await taken(transport)
         assert as_it_came(again) == as_it_came(delivery)
-        await transport.release(again)
-    got = await other.next("orders")
+        await transport.send(again.message, queue="copies")
+        await transport.ack(again)
+    got = await other.next("copies")
     assert (got.properties.expiration, got.properties.message_id) == (None, "m-1")
 
 

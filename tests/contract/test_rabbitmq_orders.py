@@ -171,19 +171,32 @@ async def test_while_the_broker_blocks_publishing_nothing_is_written_and_nothing
 async def test_of_many_in_flight_exactly_the_ones_that_came_back_are_refused(
     rabbitmq_url: str, other: PlainClient
 ) -> None:
+    """All have one routing key: where they go is told by a header."""
     other.declare("orders")
-    other.declare_exchange("events")
-    other.bind("events", "orders", "kept")
-    for key in ("kept", "lost"):
-        other.bind("events", "orders", key)
+    other.declare_exchange("events", "headers")
+    for fate in ("kept", "lost"):
+        other.channel.queue_bind("orders", "events", "", {"fate": fate})
         for number in range(20):
-            other.publish(key, f"{key} {number}".encode(), exchange="events")
+            other.publish("created", b"%d" % number, exchange="events", headers={"fate": fate})
     async with opened(rabbitmq_url) as transport, aclosing(transport.receive("orders", prefetch=40)) as deliveries:
         given = [(await anext(deliveries)).message for _ in range(40)]
-        other.channel.queue_unbind("orders", "events", "lost")
+        other.channel.queue_unbind("orders", "events", "", {"fate": "lost"})
         sent = await asyncio.gather(*map(transport.send_to_origin, given), return_exceptions=True)
     for each, outcome in zip(given, sent, strict=True):
-        assert isinstance(outcome, PublishRefused) == (each.body or b"").startswith(b"lost")
+        assert isinstance(outcome, PublishRefused) == (dict(each.headers)["fate"] == "lost")
+
+
+async def test_a_retry_goes_to_no_copies_a_second_time(rabbitmq_url: str, other: PlainClient) -> None:
+    other.declare("orders")
+    other.declare("mails")
+    other.publish("orders", b"{}", message_id="m-1", headers={"CC": ["mails"]})
+    async with opened(rabbitmq_url) as transport:
+        delivery = await taken(transport)
+        await transport.retry(delivery, delivery.message, delay=0, trail=b"")
+        again = await taken(transport)
+        assert dict(again.message.headers)["CC"] == ["mails"]  # what it came with is still known (G2)
+        await transport.ack(again)
+    assert other.count("mails") == 1
 
 
 async def test_two_retries_at_once_of_one_delivery_are_one(rabbitmq_url: str, other: PlainClient) -> None:
@@ -247,6 +260,15 @@ async def test_a_message_that_dies_a_second_time_is_another_delivery(
             identities.append(delivery.identity)
             await transport.ack(delivery)
     assert len(set(identities)) == 2
+
+
+async def test_two_messages_alike_that_have_no_id_are_two(rabbitmq_url: str, other: PlainClient) -> None:
+    other.declare("orders")
+    for _ in range(2):
+        other.publish("orders", b"the same")
+    async with opened(rabbitmq_url) as transport, aclosing(transport.receive("orders", prefetch=2)) as deliveries:
+        identities = [(await anext(deliveries)).identity for _ in range(2)]
+    assert identities[0] != identities[1]
 
 
 async def test_two_messages_with_one_id_and_two_bodies_are_two(rabbitmq_url: str, other: PlainClient) -> None:

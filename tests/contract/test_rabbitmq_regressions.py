@@ -180,7 +180,6 @@ async def test_r12_a_publish_that_nobody_answers_ends_at_its_deadline_as_unknown
                 await transport.send(message())
         proxy.let_through()
         await transport.send(message())  # work goes on
-    assert proxy.connections == 2
 
 
 async def test_r12_a_publish_while_nobody_listens_fails_at_once(proxy: AmqpProxy) -> None:
@@ -208,7 +207,7 @@ async def test_r12_a_cut_between_publish_and_confirm_is_unknown_never_success(pr
 
 async def test_r13_a_delivery_that_is_held_long_is_told_before_the_broker_ends_it(rabbitmq_url: str) -> None:
     with structlog.testing.capture_logs() as logs:
-        async with opened(rabbitmq_url, consumer_timeout=0.4) as transport:
+        async with opened(rabbitmq_url, consumer_timeout=2.0) as transport:
             await transport.send(message())
             await transport.send(message(queue="mails"))
             [delivery] = await taken(transport)

@@ -242,19 +242,21 @@ def shop(tmp_path: Path, rabbitmq_url: str) -> Shop:
     return Shop(tmp_path, rabbitmq_url)
 
 
-ORDERS = {"orders", "orders_dlq", "orders_retry.5000", "orders_retry.10000"}
-MAILS = {name.replace("orders", "mails") for name in ORDERS}
+ORDERS = {"orders", "orders_dlq"}
+MAILS = {"mails", "mails_dlq"}
+DELAYS = {"orders_retry.5000", "orders_retry.10000"}
+LATER = "    queues orders_retry.5000, orders_retry.10000 (2 delay queues): made when first used"
 
 
 def test_setup_makes_queues_and_tables_once(shop: Shop, vhost: Vhost) -> None:
     first = shop.setup("--yes", "-q", "extra")
-    assert (first.code, "Made 12 queues." in first.err) == (0, True)
-    assert vhost.queues().keys() == ORDERS | MAILS | {name.replace("orders", "extra") for name in ORDERS}
+    assert (first.code, "Made 6 queues." in first.err) == (0, True)
+    assert vhost.queues().keys() == ORDERS | MAILS | {"extra", "extra_dlq"}
     assert f"is at {HEAD}" in first.err
     assert shop.redrive("db", "check").code == 0
     again = shop.setup()  # nothing to ask for
     assert (again.code, "Nothing was missing." in again.err) == (0, True)
-    assert "made" not in again.out
+    assert ": made\n" not in again.out
 
 
 def test_a_dry_run_shows_the_tree_and_changes_nothing(shop: Shop, vhost: Vhost) -> None:
@@ -270,13 +272,49 @@ def test_a_dry_run_shows_the_tree_and_changes_nothing(shop: Shop, vhost: Vhost) 
     assert "    queue orders (messages): missing" in lines
     assert "      x-dead-letter-routing-key = deadletter.orders" in lines
     assert "    binding dlx.shop -> dlq.orders: made if it is missing" in lines
-    assert "Would make 1 exchange, 8 queues; nothing was changed." in shown.err
+    assert "Would make 1 exchange, 4 queues; nothing was changed." in shown.err
+
+
+def test_delay_queues_are_left_to_the_first_retry_and_shown_as_one(shop: Shop, vhost: Vhost) -> None:
+    lines = shop.setup("--yes").out.splitlines()
+    assert vhost.queues().keys() == ORDERS | MAILS
+    at = lines.index(LATER)
+    assert lines[at + 1 : at + 5] == [
+        "      x-queue-type = quorum",
+        "      x-message-ttl = 5000, 10000",
+        '      x-dead-letter-exchange = ""',
+        "      x-dead-letter-routing-key = orders",
+    ]
+    told = json.loads(shop.setup("--output", "json").out)
+    assert {each["name"]: each["state"] for each in told if each["for"] == "orders"} == {
+        **dict.fromkeys(ORDERS, "exists"),
+        **dict.fromkeys(DELAYS, "deferred"),
+    }
+
+
+def test_delay_queues_are_made_when_asked_for(shop: Shop, vhost: Vhost) -> None:
+    asked = shop.redrive("setup", "--yes", "--queue", "orders", "--delays")
+    assert (asked.code, "Made 4 queues." in asked.err) == (0, True)
+    assert vhost.queues().keys() == ORDERS | DELAYS
+    assert LATER.replace("made when first used", "made") in asked.out.splitlines()
+    assert LATER.replace("made when first used", "exists") in shop.setup("--yes").out.splitlines()
+
+
+def test_delay_queues_that_are_not_alike_are_shown_apart(shop: Shop, vhost: Vhost) -> None:
+    vhost.declare("orders_retry.5000", queue_type="quorum", message_ttl=7000)
+    ended = shop.setup("--yes")
+    lines = ended.out.splitlines()
+    assert ended.code == 4
+    assert "    queue orders_retry.5000 (wait 5s, then back): differs" in lines
+    assert "      x-message-ttl is 7000, wanted is 5000" in lines
+    assert "    queue orders_retry.10000 (wait 10s, then back): made when first used" in lines
+    assert LATER.replace("orders", "mails") in lines
 
 
 def test_the_tree_is_drawn_on_a_terminal_and_a_person_is_asked(shop: Shop, vhost: Vhost) -> None:
     refused = on_terminal(shop.folder, "setup", f"{shop.target}:app", typed="n\n", columns=120)
     assert refused.code == 5
-    assert "Make 8 queues on amqp://guest:***@" in refused.text
+    assert "Make 4 queues on amqp://guest:***@" in refused.text
     assert vhost.queues() == {}
     agreed = on_terminal(shop.folder, "setup", f"{shop.target}:app", typed="y\n", columns=120, NO_COLOR="1")
     assert agreed.code == 0
@@ -355,15 +393,22 @@ def test_exchanges_need_a_name_and_the_app_in_code_gives_one(shop: Shop, vhost: 
     unnamed = shop.redrive("setup", "--yes", "--queue", "orders")
     assert unnamed.code == 2
     assert "app.name" in unnamed.err
-    assert shop.setup("--yes").code == 0
+    ended = shop.setup("--yes")
+    assert (ended.code, 'Set app.name = "shop" too' in ended.err) == (0, True)
+    with (shop.folder / "redrive.toml").open("a") as file:
+        file.write('[app]\nname = "shop"\n')
+    assert "Set app.name" not in shop.setup("--yes").err
     assert vhost.queues().keys() >= {"orders", "orders.deadletter", "orders.limbu"}
     assert ("shop.workers", "orders", "orders") in vhost.bindings()
 
 
 def test_what_is_never_declared_later_is_all_made_now(shop: Shop, vhost: Vhost) -> None:
     shop.write(declare="never")
-    assert shop.redrive("setup", "--yes", "--queue", "orders").code == 0
+    ended = shop.redrive("setup", "--yes", "--queue", "orders")
+    assert ended.code == 0
     assert vhost.queues().keys() == {"orders", "orders_dlq", *(f"orders_retry.{each}" for each in LADDER)}
+    shown = f"    queues orders_retry.100 … orders_retry.86400000 ({len(LADDER)} delay queues): made"
+    assert shown in ended.out.splitlines()
 
 
 def test_on_the_embedded_broker_setup_makes_the_files(tmp_path: Path) -> None:

@@ -106,7 +106,9 @@ MUTANTS = (
         file = await self._write(self._archive, found)
 """,
         why="letters leave the store before they are anywhere else (SD4)",
-        tests=("acceptance/test_cli_retention.py::test_a_folder_that_cannot_be_written_purges_nothing",),
+        tests=(
+            "acceptance/test_cli_retention.py::test_a_disk_that_is_full_purges_nothing_and_the_next_run_goes_on",
+        ),
     ),
     Mutant(
         name="purge-unread",

@@ -42,7 +42,7 @@ _WRITTEN = (
         old='frozenset({b"CC", b"BCC", b"x-death", notes.NAME})',
         new='frozenset({b"x-death", notes.NAME})',
         why="every retry and redrive goes to the queues of CC once more",
-        tests=(f"{_TRAPS}::test_trap_1_a_redrive_reaches_other_consumers_without_any_of_the_family",),
+        tests=(f"{_ORDERS}::test_a_retry_goes_to_no_copies_a_second_time",),
     ),
     Mutant(
         name="expiration-kept",
@@ -120,7 +120,7 @@ _READ = (
         old='            identity = f"{alike}:{receipt.tags.generation}.{receipt.tag}"\n',
         new="            identity = alike\n",
         why="of two messages alike the second is taken for the first, and is gone",
-        tests=("acceptance/test_rabbitmq_alike.py",),
+        tests=(f"{_ORDERS}::test_two_messages_alike_that_have_no_id_are_two",),
     ),
     Mutant(
         name="later-death-taken-for-the-first",

@@ -39,17 +39,18 @@ class Ended(NamedTuple):
 
 
 class Workbench:
-    """`environment` is added to this process's own."""
+    """`environment` is added to this process's own. The tree may change while it works: it keeps a copy."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder = folder
         self._environment = environment
+        self._unchanged = self._copy("unchanged", _ROOT)
 
     def try_unchanged(self, tests: Iterable[str]) -> subprocess.CompletedProcess[str]:
-        return self._run(self._copy("unchanged"), tests, "-q")
+        return self._run(self._unchanged, tests, "-q")
 
     def try_mutant(self, mutant: Mutant) -> Ended:
-        copy = self._copy(mutant.name)
+        copy = self._copy(mutant.name, self._unchanged)
         try:
             file = copy / "src" / "redrive" / mutant.file
             found = file.read_text().count(mutant.old) if file.exists() else 0
@@ -60,10 +61,10 @@ class Workbench:
         finally:
             shutil.rmtree(copy, ignore_errors=True)
 
-    def _copy(self, name: str) -> Path:
+    def _copy(self, name: str, tree: Path) -> Path:
         copy = self._folder / name
         for each in _COPIED:
-            source, target = _ROOT / each, copy / each
+            source, target = tree / each, copy / each
             if source.is_dir():
                 shutil.copytree(source, target)  # with the compiled files, which are still right
             else:

@@ -87,13 +87,13 @@ MUTANTS = (
         tests=(f"{_COLLECTOR}::test_what_nobody_understands_is_quarantined_with_its_cause",),
     ),
     Mutant(
-        name="confirmed-though-it-failed",
-        file="settling.py",
-        old="""        faults.point("worker.before_record")
-        kept""",
-        new="""        await self._confirm(delivery, "failed")
-        kept""",
-        why="a redriven message that failed again counts as resolved",
-        tests=("acceptance/test_worker_redriven.py",),
+        name="came-back-as-another",
+        file="sinks.py",
+        old="        if ticket is None:\n            return entry\n",
+        new="        if ticket is None or ticket:\n            return entry\n",
+        why="a redriven message that fails again is a new letter, and its old one waits for ever",
+        tests=(
+            "acceptance/test_worker_redriven.py::test_a_second_failure_is_one_more_generation_of_the_same_letter",
+        ),
     ),
 )

@@ -134,12 +134,15 @@ class PrivateRabbit(RabbitServer):
     """A node of our own, which a test may stop, start and kill. It keeps its ports and its data.
 
     `configuration` are further lines of rabbitmq.conf. With `tls` there is `tls_url` too, and the file of the
-    authority to trust is `certificates.authority`.
+    authority to trust is `certificates.authority`. `root`: of the system whose RabbitMQ it is, in which paths mean
+    what they mean here (`support.debian_13`).
     """
 
-    def __init__(self, *, configuration: Sequence[str] = (), tls: bool = False) -> None:
-        self._scripts = _scripts()
-        self._folder = Path(tempfile.mkdtemp(prefix="redrive-rabbit-", dir=_memory()))
+    def __init__(self, *, configuration: Sequence[str] = (), tls: bool = False, root: Path | None = None) -> None:
+        self._root = root
+        self._scripts = _scripts(root or Path("/"))
+        place = _memory() if root is None else root / "tmp"
+        self._folder = Path(tempfile.mkdtemp(prefix="redrive-rabbit-", dir=place))
         self._amqp, self._management, self._distribution, self._mapper, self._tls, self._ctl = free_ports(6)
         super().__init__(f"amqp://guest:guest@127.0.0.1:{self._amqp}/", f"http://127.0.0.1:{self._management}")
         self.certificates: Certificates | None = make_certificates(self._folder / "tls") if tls else None
@@ -193,7 +196,7 @@ class PrivateRabbit(RabbitServer):
         """What rabbitmqctl says. It takes seconds: a look at the queues is quicker through `api`."""
         self._was_told = True
         done = subprocess.run(
-            [self._scripts / "rabbitmqctl", "--quiet", *arguments],
+            [*self._command(self._scripts / "rabbitmqctl"), "--quiet", *arguments],
             env=self._environment,
             cwd=self._folder,
             stdin=subprocess.DEVNULL,
@@ -267,7 +270,8 @@ class PrivateRabbit(RabbitServer):
 
     def _start_port_mapper(self) -> subprocess.Popen[bytes]:
         """Before the node, which would start one that outlives it."""
-        program = shutil.which("epmd", path=f"{os.environ.get('PATH', '')}:/usr/bin:/usr/lib/erlang/bin")
+        here = f"{os.environ.get('PATH', '')}:/usr/bin:/usr/lib/erlang/bin"
+        program = shutil.which("epmd", path=here if self._root is None else str(self._root / "usr/bin"))
         assert program is not None, "RabbitMQ is here, but Erlang's epmd is not"
         started = self._spawn(Path(program))
         deadline = time.monotonic() + _PATIENCE
@@ -280,7 +284,7 @@ class PrivateRabbit(RabbitServer):
     def _spawn(self, program: Path) -> subprocess.Popen[bytes]:
         with (self._folder / "log" / f"{program.name}.output").open("ab") as output:
             return subprocess.Popen(
-                [program],
+                self._command(program),
                 env=self._environment,
                 stdout=output,
                 stderr=output,
@@ -289,6 +293,10 @@ class PrivateRabbit(RabbitServer):
                 start_new_session=True,  # Ctrl-C in the terminal is for pytest, which then stops us
                 preexec_fn=_die_with_the_tests,  # noqa: PLW1509  a killed pytest runs no finalizer
             )
+
+    def _command(self, program: Path) -> list[str | Path]:
+        """How it is called; in another system, by the name it has there."""
+        return [program] if self._root is None else ["chroot", self._root, "/" / program.relative_to(self._root)]
 
     def _is_ready(self) -> bool:
         with contextlib.suppress(OSError, HTTPException):
@@ -322,9 +330,10 @@ def vhost_of(url: str) -> str:
     return unquote(urlsplit(url).path.removeprefix("/"))
 
 
-def _scripts() -> Path:
+def _scripts(root: Path) -> Path:
     """Where the server's own scripts are: Debian's in /usr/sbin change the user."""
-    packaged = sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin"), key=_version, reverse=True)
+    packages = root / "usr/lib/rabbitmq/lib"
+    packaged = sorted(packages.glob("rabbitmq_server-*/sbin"), key=_version, reverse=True)
     found = shutil.which("rabbitmq-server")
     for folder in [*packaged, *([Path(found).resolve().parent] if found else [])]:
         if (folder / "rabbitmq-server").exists() and (folder / "rabbitmq-env").exists():

@@ -74,16 +74,33 @@ CLEAN = {"queue": OK}
 DLQ = quorum("orders_dlq")
 
 
+def delay_queue(milliseconds: int, **arguments: Any) -> QueueFacts:
+    back = {**SAFE, "x-dead-letter-routing-key": "orders", "x-message-ttl": milliseconds}
+    return quorum(f"orders_retry.{milliseconds}", {**back, **arguments}, consumers=0)
+
+
 def test_queues_as_we_make_them_are_clean() -> None:
-    delay = quorum(
-        "orders_retry.5000",
-        {**SAFE, "x-dead-letter-routing-key": "orders", "x-message-ttl": 5000},
-        consumers=0,
+    found = examine(
+        broker(quorum(), DLQ, delay_queue(5000)), Expected(queues=(ExpectedQueue(name="orders", longest=300),))
     )
-    found = examine(broker(quorum(), DLQ, delay), Expected(queues=(ExpectedQueue(name="orders", longest=300),)))
 
     assert {each.level for each in found} == {OK}, found
     assert {each.queue for each in found if each.queue} == {"orders", "orders_dlq", "orders_retry.5000"}
+
+
+def test_clean_delay_queues_are_told_together_and_every_other_one_alone() -> None:
+    shards = quorum("shard.1"), quorum("shard.2")
+    broken = delay_queue(20000, **{"x-dead-letter-exchange": "gone"})
+    found = examine(broker(quorum(), delay_queue(5000), delay_queue(10000), broken, *shards), Expected())
+    assert [(each.queue, each.level) for each in found if each.queue] == [
+        ("orders_retry.20000", PROBLEM),
+        ("orders", OK),
+        ("orders_retry.*", OK),
+        ("shard.1", OK),
+        ("shard.2", OK),
+    ]
+    (together,) = [each for each in found if each.queue == "orders_retry.*"]
+    assert together.what == "2 delay queues, nothing found that may lose a message"
 
 
 class TestWhereDeadLettersGo:

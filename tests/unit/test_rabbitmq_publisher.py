@@ -31,6 +31,7 @@ class Broker:
         self.why_closed: Exception | None = None
         self.blocked = ""
         self.written = 0
+        self.aborted: Exception | None = None
         self._free = asyncio.Event()
         self._free.set()
 
@@ -46,6 +47,9 @@ class Broker:
 
     def write(self, _frames: bytes) -> None:
         self.written += 1
+
+    def abort(self, why: Exception) -> None:
+        self.aborted = why
 
     @property
     def hurried(self) -> bool:
@@ -285,3 +289,59 @@ async def test_a_publisher_without_its_channel_is_of_no_use(broker: Broker, publ
     with pytest.raises(Unreachable):
         await publisher.publish(b"", b"orders", NOTHING, b"1", fits=FITS)
     assert broker.written == 0
+
+
+async def test_a_queue_that_never_confirms_does_not_stop_the_others(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishing, "_WINDOW", 3)
+    impatient = Publisher(0.0)
+    await impatient.open(cast("Connection", broker))
+    stuck = await fly(impatient, b"1", b"2", b"3")
+    impatient._sweep()
+    assert [await outcome(each) for each in stuck] == ["unknown"] * 3
+
+    [next_one] = await fly(impatient, b"4")
+    impatient.confirmed(4, multiple=False, taken=True)
+    assert await outcome(next_one) == "there"
+    impatient.confirmed(1, multiple=False, taken=True)  # late, and nobody waits
+    impatient.closed(ConnectionLost("the test is over"))
+
+
+async def test_after_many_unanswered_messages_a_queue_gets_one_at_a_time_until_it_answers(broker: Broker) -> None:
+    publisher = Publisher(0.0)
+    await publisher.open(cast("Connection", broker))
+    lost = await fly(publisher, *(b"%d" % number for number in range(20)))
+    publisher._sweep()
+    assert [await outcome(each) for each in lost] == ["unknown"] * 20
+
+    first, second = await fly(publisher, b"a", b"b")
+    [elsewhere] = await fly(publisher, b"c", key=b"mails")
+    assert await outcome(second) == "unknown"  # at once, and nothing of it was written
+    publisher.confirmed(22, multiple=True, taken=True)
+    assert [await outcome(first), await outcome(elsewhere)] == ["there", "there"]
+
+    again = await fly(publisher, b"d", b"e")
+    publisher.confirmed(24, multiple=True, taken=True)
+    assert [await outcome(each) for each in again] == ["there", "there"]
+    publisher.closed(ConnectionLost("the test is over"))
+
+
+async def test_a_connection_on_which_nothing_is_confirmed_is_given_up(broker: Broker) -> None:
+    publisher = Publisher(0.0)
+    await publisher.open(cast("Connection", broker))
+    await fly(publisher, b"1")
+    publisher._sweep()
+    assert broker.aborted is not None
+
+
+async def test_a_connection_that_confirms_others_is_kept(broker: Broker) -> None:
+    publisher = Publisher(0.5)
+    await publisher.open(cast("Connection", broker))
+    await fly(publisher, b"1")
+    await fly(publisher, b"2", key=b"mails")
+    publisher._flights[1].deadline = 0.0
+    publisher.confirmed(2, multiple=False, taken=True)
+    publisher._sweep()
+    assert broker.aborted is None
+    publisher.closed(ConnectionLost("the test is over"))

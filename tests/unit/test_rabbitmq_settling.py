@@ -9,7 +9,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redrive.errors import LeaseLost
@@ -38,6 +38,10 @@ class Broker:
         self.frames = 0
         self._soon: list[Callable[[], None]] = []
         self._last = 0
+
+    @property
+    def usable(self) -> bool:
+        return self.why_closed is None
 
     @property
     def connection(self) -> Broker:
@@ -77,10 +81,12 @@ def channel(broker: Broker) -> Channel:
 
 operations = st.lists(
     st.tuples(st.sampled_from(["deliver", "ack", "release", "loop", "move", "moved", "turn"]), st.integers(0, 30)),
+    min_size=5,
     max_size=60,
 )
 
 
+@settings(max_examples=300)
 @given(operations)
 def test_the_books_agree_whatever_is_settled_in_whatever_order(steps: list[tuple[str, int]]) -> None:
     asyncio.run(_play(steps))

@@ -12,6 +12,7 @@ from redrive.cli.changing import progress
 from redrive.cli.invocation import settings_of
 from redrive.cli.outcome import ExitCode
 from redrive.cli.output import Column, Format, FormatOption, note, write_rows
+from redrive.errors import NotFound, Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,10 +57,30 @@ def collect(
     """Bring dead letters of the broker's queues into the store, whoever put them there.
 
     Each one is in the store before it leaves its queue; one that is there already is not recorded twice. What
-    nobody can read is kept in quarantine. Without --once it goes on until Ctrl-C or SIGTERM.
+    nobody can read is kept in quarantine. Without --once it goes on until Ctrl-C or SIGTERM. A queue that does not
+    exist is an error: it is not made here.
     """
     settings = settings_of(ctx)
+    if settings.broker.on_rabbitmq:
+        _check(settings, queues or settings.collector.queues, waits=not once)
     return asyncio.run(_collect(settings, queues or (), once=once, limit=limit, rate=rate, output=output))
+
+
+def _check(settings: Settings, queues: Sequence[str], *, waits: bool) -> None:
+    """NotFound: made by us, a queue would be in the way of its owner, who may declare it differently."""
+    from redrive.broker_setup import missing_queues  # noqa: PLC0415  not needed for --help
+
+    try:
+        missing = asyncio.run(missing_queues(settings, list(filter(None, queues))))
+    except Unreachable:
+        if waits:  # for the broker too
+            return
+        raise
+    if missing:
+        raise NotFound(
+            f"there is no queue {missing[0]!r} on the broker",
+            remedy="`redrive queues` lists those that are there, `redrive setup` makes those of an app",
+        )
 
 
 async def _collect(

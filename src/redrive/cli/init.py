@@ -17,8 +17,12 @@ _SETTINGS = """\
 # Settings of Redrive. `redrive config show` lists all of them with their values and where each comes from.
 # Variables win over this file: REDRIVE_RETRY__ATTEMPTS=3.
 
+[app]
+name = "hello"
+
 [broker]
 url = "embedded:///redrive-broker.db"   # a file in the working folder; no server needed
+# url = "amqp://user:password@rabbitmq/"   # RabbitMQ; then: redrive setup app:app
 
 [store]
 url = "sqlite:///redrive.db"

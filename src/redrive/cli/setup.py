@@ -17,8 +17,8 @@ from redrive.errors import NoStoreYet, UsageError
 
 if TYPE_CHECKING:
     from redrive.app import App
-    from redrive.broker_setup import BrokerExamined
-    from redrive.settings import Settings
+    from redrive.broker_setup import BrokerExamined, BrokerSetup
+    from redrive.settings import BrokerSettings, Settings
     from redrive.transports.rabbitmq.setting_up import Found
 
 app = typer.Typer()
@@ -34,6 +34,9 @@ def setup(
     queue: Annotated[
         list[str] | None, typer.Option("--queue", "-q", metavar="NAME", help="This queue too; repeatable.")
     ] = None,
+    delays: Annotated[
+        bool, typer.Option("--delays", help="Delay queues too, which else the first retry that needs one makes.")
+    ] = False,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     output: FormatOption = Format.TABLE,
@@ -41,13 +44,16 @@ def setup(
     """Make what is missing: the store's tables, and queues and exchanges on the broker. Safe to repeat.
 
     What exists is never changed. If it is not as wanted, that is told with what can be done about it, and the exit
-    code is 4.
+    code is 4. With broker.rabbitmq.declare = "never" every delay queue is made now.
     """
     settings = settings_of(ctx)
     loaded = None if target is None else load_app(target)
     code = ExitCode.OK
     if settings.broker.on_rabbitmq:
-        code = _set_up_rabbitmq(settings, loaded, queue or [], dry_run=dry_run, yes=yes, output=output)
+        from redrive.broker_setup import BrokerSetup  # noqa: PLC0415  not needed for --help
+
+        work = BrokerSetup(settings, loaded, _queues(settings, loaded, queue or []), delays=delays)
+        code = _set_up_rabbitmq(settings.broker, work, dry_run=dry_run, yes=yes, output=output)
     else:
         _set_up_file(settings, dry_run=dry_run)
     _set_up_store(settings, dry_run=dry_run)
@@ -55,23 +61,22 @@ def setup(
 
 
 def _set_up_rabbitmq(
-    settings: Settings, loaded: App | None, named: list[str], *, dry_run: bool, yes: bool, output: Format
+    broker: BrokerSettings, work: BrokerSetup, *, dry_run: bool, yes: bool, output: Format
 ) -> ExitCode:
-    from redrive.broker_setup import BrokerSetup  # noqa: PLC0415  not needed for --help
-
-    work = BrokerSetup(settings, loaded, _queues(settings, loaded, named))
     examined = asyncio.run(work.examine())
     missing = _things(examined, "missing")
     if not dry_run:
         if missing:
-            confirm(f"Make {counted(missing)} on {settings.broker.url}?", yes=yes)
+            confirm(f"Make {counted(missing)} on {broker.url}?", yes=yes)
         examined = asyncio.run(work.complete(examined))
     if output is Format.TABLE:
-        topology = settings.broker.rabbitmq.topology
-        write_tree(f"{settings.broker.url}, RabbitMQ {examined.version}, topology {topology}", examined)
+        title = f"{broker.url}, RabbitMQ {examined.version}, topology {broker.rabbitmq.topology}"
+        write_tree(title, examined)
     else:
         write_rows(rows(examined), COLUMNS, output)
     _tell(missing, examined, dry_run=dry_run)
+    if work.name_in_code_alone:
+        note(f'Set app.name = "{work.name_in_code_alone}" too: commands that do not load the app need it here.')
     return _complain(examined)
 
 
@@ -136,6 +141,7 @@ def _set_up_store(settings: Settings, *, dry_run: bool) -> None:
         return
     try:
         found = check_store(settings)
-        note(f"store {settings.store.url} is at {found.current or 'nothing'}, would be at {found.head}")
+        then = "" if found.current == found.head else f", would be at {found.head}"
+        note(f"store {settings.store.url} is at {found.current or 'nothing'}{then}")
     except NoStoreYet:
         note(f"store {settings.store.url} would be made")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redrive.cli.escaping import escape
@@ -25,13 +25,15 @@ COLUMNS = (
 )
 _STYLES = {
     "missing": "yellow",
+    "deferred": "dim",
     "made": "green",
     "exists": "",
     "differs": "red",
     "refused": "red",
     "unknown": "dim",
 }
-_WORDS = {"unknown": "made if it is missing"}
+_WORDS = {"unknown": "made if it is missing", "deferred": "made when first used"}
+_FEW = 3
 
 
 class Branch(NamedTuple):
@@ -42,7 +44,7 @@ class Branch(NamedTuple):
 
 def write_tree(title: str, examined: BrokerExamined) -> None:
     """On stdout: drawn on a terminal, indented elsewhere."""
-    queues = tuple(Branch(one.queue, "bold", tuple(map(_thing, one.things))) for one in examined.queues)
+    queues = tuple(Branch(one.queue, "bold", tuple(_branches(one.things))) for one in examined.queues)
     root = Branch(title, "bold", queues)
     if sys.stdout.isatty():
         console().print(_drawn(root))
@@ -95,11 +97,43 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
+def _branches(things: Iterable[Found]) -> Iterator[Branch]:
+    """Delay queues in one state are one branch. One that is not as wanted stands alone, as all other things do."""
+    alike: dict[object, list[Found]] = {}
+    for found in things:
+        alone = not found.step.delays or found.differences or found.refusal
+        alike.setdefault((kind_of(found), name_of(found)) if alone else found.state, []).append(found)
+    for together in alike.values():
+        yield _thing(together[0]) if len(together) == 1 else _delay_queues(together)
+
+
+def _delay_queues(together: Sequence[Found]) -> Branch:
+    facts = [_facts(found) for found in together]
+    state = facts[0]["state"]
+    shown = _spanned([each["name"] for each in facts])
+    told = [
+        Branch(f"{name} = {_spanned([each['arguments'][name] for each in facts])}", "dim")
+        for name in facts[0]["arguments"]
+    ]
+    text = f"queues {shown} ({len(facts)} delay queues): {_WORDS.get(state, state)}"
+    return Branch(text, _STYLES[state], tuple(told))
+
+
+def _spanned(values: Sequence[Any]) -> str:
+    """What they all are, or each of a few, or the first and the last."""
+    different = list(map(_value, dict.fromkeys(values)))
+    return ", ".join(different) if len(different) <= _FEW else f"{different[0]} … {different[-1]}"
+
+
+def _value(value: Any) -> str:
+    return '""' if value == "" else str(value)
+
+
 def _thing(found: Found) -> Branch:
     facts = _facts(found)
     state = _WORDS.get(facts["state"], facts["state"])
     role = "" if facts["kind"] == "binding" else f" ({facts['role']})"
-    told = [Branch(f"{name} = {value}", "dim") for name, value in facts["arguments"].items()]
+    told = [Branch(f"{name} = {_value(value)}", "dim") for name, value in facts["arguments"].items()]
     told += [Branch(str(each), "red") for each in found.differences]
     told += [Branch(found.refusal, "red")] if found.refusal else []
     return Branch(f"{facts['kind']} {facts['name']}{role}: {state}", _STYLES[facts["state"]], tuple(told))

@@ -30,9 +30,7 @@ def kill(lab: Experiment, play: Scenario, point: str, times: int) -> None:
     assert hits == times, f"killed {hits} times at {point}, {times} wanted"
 
 
-def problems_at_rest(
-    lab: Experiment, play: Scenario, *, in_flight: int | None, quiet: bool = True
-) -> list[str]:
+def problems_at_rest(lab: Experiment, play: Scenario, *, in_flight: int | None, quiet: bool = True) -> list[str]:
     """What is wrong once all work is done. On its way from one queue of a broker to another a message is in neither,
     so a worker may leave too early: then the next one comes. What is lost stays lost.
     """

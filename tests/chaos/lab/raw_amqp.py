@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 from pamqp import commands, frame
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pamqp.base import Frame
 
 _PATIENCE = 30.0
@@ -50,14 +52,23 @@ class RawClient:
         declaration = commands.Queue.Declare(queue=queue, durable=True, arguments=arguments)
         self._ask(declaration, commands.Queue.DeclareOk)
 
-    def publish(self, queue: str, raw: Raw) -> None:
-        """To one queue, confirmed."""
+    def publish(self, queue: str, messages: Sequence[Raw]) -> None:
+        """All of them confirmed. Once for each client."""
+        for raw in messages:
+            self._publish(queue, raw)
+        missing = set(range(1, len(messages) + 1))
+        while missing:
+            heard = self._hear()
+            assert isinstance(heard, commands.Basic.Ack), f"{heard}: {dict(heard)}"
+            missing -= set(range(1, heard.delivery_tag)) if heard.multiple else set()
+            missing.discard(heard.delivery_tag)
+
+    def _publish(self, queue: str, raw: Raw) -> None:
         self._say(commands.Basic.Publish(exchange="", routing_key=queue))
         self._frame(_HEADER, struct.pack(">HHQ", 60, 0, len(raw.body)) + raw.properties)
         room = _FRAME_MAX - 8
         for at in range(0, len(raw.body), room):
             self._frame(_BODY, raw.body[at : at + room])
-        self._expect(commands.Basic.Ack)
 
     def take(self, queue: str, number: int) -> list[Raw]:
         """So many messages, which are gone then. By a consumer: what is asked for with basic.get a quorum queue

@@ -229,11 +229,12 @@ SCENARIOS: dict[str, tuple[type[Scenario], ...]] = {
 }
 
 ELSEWHERE = {
-    "migrate": "contract/test_migrations.py",
-    "retention": "chaos/test_retention_kill.py",
-    "collector": "acceptance/test_collector.py",
+    "migrate.": "contract/test_migrations.py",
+    "retention.": "chaos/test_retention_kill.py",
+    "collector.": "acceptance/test_collector.py",
+    "rabbitmq.before_declare": "chaos/test_rabbitmq_declaring.py",
 }
-"""Families of points that are walked by a test of their own."""
+"""Points, and families of points, that are walked by a test of their own."""
 
 WRITING = (Scenario, Recording, Redriving, Confirming, StoreBack, Regrouping, Folding, Indexing)
 ON_A_SERVER: dict[str, tuple[type[Scenario], ...]] = {

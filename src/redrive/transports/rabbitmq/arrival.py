@@ -10,10 +10,12 @@ import hashlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import structlog
 from msgspec.structs import replace
 
 from redrive.headers import decode_headers
 from redrive.message import Message
+from redrive.telemetry.error_facts import error_facts
 from redrive.transports.rabbitmq import note as notes
 from redrive.transports.rabbitmq import properties as props
 from redrive.transports.rabbitmq import table as tables
@@ -23,6 +25,8 @@ from redrive.transports.rabbitmq.envelope import restore_control
 if TYPE_CHECKING:
     from redrive.message import Headers
     from redrive.transports.rabbitmq.note import Note
+
+log = structlog.get_logger("redrive.rabbitmq")
 
 _COUNT = b"-count"
 _NO_HEADERS = tables.joined([])
@@ -49,6 +53,15 @@ class Unpacked(NamedTuple):
 
 
 def unpack(arrived: Arrived) -> Unpacked:
+    try:
+        return _unpack(arrived)
+    except Exception as error:  # noqa: BLE001  whatever somebody wrote into a header, consumption goes on
+        log.warning("headers that cannot be read, the message is taken as bare", **error_facts(error))
+        nothing = props.Glance(None, None, None, None)
+        return Unpacked(_as_it_came(arrived, nothing), None, named=False)
+
+
+def _unpack(arrived: Arrived) -> Unpacked:
     seen = _seen(arrived.properties)
     if seen.table is not None and _COUNT in seen.table:
         arrived = arrived._replace(properties=_uncounted(arrived.properties))
@@ -57,7 +70,7 @@ def unpack(arrived: Arrived) -> Unpacked:
         return _foreign(arrived, seen, None)
     entries = _entries(seen.table)
     note = next((notes.decode(entry) for entry in entries if entry.name == notes.NAME), None)
-    if note is None or (note.mark is not None and note.mark != notes.mark_of(arrived.body)):
+    if note is None or note.mark != notes.mark_of(arrived.body):
         return _foreign(arrived, seen, None)
     if note.came_as is not None:
         return Unpacked(_read_returned(arrived, note), note)
@@ -157,9 +170,11 @@ def _read_own(arrived: Arrived, note: Note, entries: list[tables.Entry], seen: p
 def _own_headers(note: Note, entries: list[tables.Entry]) -> Headers:
     if note.headers is not None:
         try:
-            return decode_headers(note.headers)
+            told = decode_headers(note.headers)
         except ValueError:
-            pass
+            told = ()
+        if told and all(isinstance(name, str) for name, _ in told):
+            return told
     if note.due_at is not None:  # it has waited in a queue of ours, whose broker wrote of it
         entries = [entry for entry in entries if entry.name != b"x-death" and not entry.name.startswith(DEATHS)]
     return _headers(entries)

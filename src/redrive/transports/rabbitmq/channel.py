@@ -76,7 +76,10 @@ class Channel:
 
     async def call(self, method: Frame, *, within: float = 10.0) -> Any:
         """Sends a method and gives the broker's answer. Raises ChannelClosed or ConnectionLost."""
-        self._require_open()
+        self._require_usable()
+        return await self._ask(method, within)
+
+    async def _ask(self, method: Frame, within: float) -> Any:
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.connection.write(encode(method, self.number))
         self._answers.append(answer)
@@ -84,12 +87,19 @@ class Channel:
             async with asyncio.timeout(within):
                 return await answer
         except TimeoutError:
-            lost = ConnectionLost(f"the broker did not answer {method.name} within {within:g} s")
-            self.connection.abort(lost)  # the answers that follow could not be told apart
-            raise lost from None
+            # This channel alone: one queue that does not answer must not take all others along. If it is the
+            # whole broker, the heartbeat tells.
+            silent = ChannelClosed(0, f"no answer to {method.name} within {within:g} s")
+            self.abandon(silent)
+            raise silent from None
+
+    @property
+    def usable(self) -> bool:
+        """Whether anything may be written: behind our own close the broker takes nothing for this number."""
+        return self.why_closed is None and not self._closing
 
     def write(self, frames: bytes) -> None:
-        self._require_open()
+        self._require_usable()
         self.connection.write(frames)
 
     async def close(self) -> None:
@@ -101,14 +111,24 @@ class Channel:
             return
         self._closing = True
         with suppress(ChannelClosed, ConnectionLost):  # how it ends, whoever began
-            await self.call(Methods.Close(reply_code=200, reply_text="done", class_id=0, method_id=0))
+            await self._ask(Methods.Close(reply_code=200, reply_text="done", class_id=0, method_id=0), 10.0)
+
+    def abandon(self, why: ChannelClosed) -> None:
+        """Closes it without waiting for anything."""
+        if self.why_closed is None and not self._closing:
+            self._closing = True
+            self.connection.write(
+                encode(Methods.Close(reply_code=200, reply_text="", class_id=0, method_id=0), self.number)
+            )
+        self.end(why)
 
     def end(self, why: ChannelClosed | ConnectionLost) -> None:
         if self.why_closed is not None:
             return
         self.why_closed = why
         self._gone.set()
-        self.connection.forget(self)
+        if not self._closing:  # else its number is taken until the broker has answered our close
+            self.connection.forget(self)
         for answer in self._answers:
             if not answer.done():
                 answer.set_exception(why)
@@ -120,7 +140,9 @@ class Channel:
 
     def method(self, payload: bytes) -> None:
         index = wire.INDEX.unpack_from(payload)[0]
-        if index in (wire.DELIVER, wire.RETURN):
+        if self.why_closed is not None:
+            self._late(index)
+        elif index in (wire.DELIVER, wire.RETURN):
             self._method = payload
         elif index == wire.ACK:
             self._listener.confirmed(*wire.settled(payload), taken=True)
@@ -128,6 +150,13 @@ class Channel:
             self._listener.confirmed(*wire.settled(payload), taken=False)
         else:
             self._rare(decode(payload))
+
+    def _late(self, index: int) -> None:
+        """What was on its way when the channel ended. Its number is free once our close is answered."""
+        if index == wire.CLOSE_OK:
+            self.connection.forget(self)
+        elif index == wire.CLOSE:  # both sides at once
+            self.connection.write(encode(Methods.CloseOk(), self.number))
 
     def header(self, payload: bytes) -> None:
         self._properties = payload[12:]
@@ -148,6 +177,8 @@ class Channel:
             self._complete(whole)
 
     def _complete(self, body: bytes) -> None:
+        if not self.usable:
+            return  # the broker takes it back with the channel
         told: Callable[[bytes, bytes, bytes], None] = self._listener.delivered
         if wire.INDEX.unpack_from(self._method)[0] == wire.RETURN:
             told = self._listener.returned
@@ -159,6 +190,7 @@ class Channel:
             self.end(ChannelClosed(method.reply_code or 0, method.reply_text))
         elif isinstance(method, Methods.CloseOk):
             self.end(ChannelClosed(200, "closed by us"))
+            self.connection.forget(self)
         elif isinstance(method, Basic.Cancel):
             self._listener.cancelled()
         elif isinstance(method, Methods.Flow):
@@ -170,6 +202,6 @@ class Channel:
         else:
             raise ConnectionLost(f"the broker sent {method.name}, which nobody had asked for")
 
-    def _require_open(self) -> None:
-        if self.why_closed is not None:
-            raise self.why_closed
+    def _require_usable(self) -> None:
+        if not self.usable:
+            raise self.why_closed or ChannelClosed(200, "closed by us")

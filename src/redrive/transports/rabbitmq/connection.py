@@ -18,8 +18,8 @@ import structlog
 from redrive.transports.rabbitmq import wire
 from redrive.transports.rabbitmq.channel import Channel
 from redrive.transports.rabbitmq.methods import Channel as ChannelMethods
+from redrive.transports.rabbitmq.methods import ChannelClosed, ConnectionLost, decode, encode
 from redrive.transports.rabbitmq.methods import Connection as Methods
-from redrive.transports.rabbitmq.methods import ConnectionLost, decode, encode
 
 if TYPE_CHECKING:
     import ssl
@@ -98,6 +98,7 @@ class Connection(asyncio.Protocol):
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._channels: dict[int, Channel] = {}
+        self._channel_max = _CHANNEL_MAX
         self._highest = 0
         self._free: list[int] = []
         self._rest = b""
@@ -116,14 +117,19 @@ class Connection(asyncio.Protocol):
         if self.why_lost is not None:
             raise self.why_lost
         number = self._free.pop() if self._free else self._highest + 1
-        if number > _CHANNEL_MAX:
+        if number > self._channel_max:
             raise ConnectionLost(
-                f"more than {_CHANNEL_MAX} channels on one connection", remedy="handle fewer queues in one process"
+                f"more than {self._channel_max} channels on one connection",
+                remedy="handle fewer queues in one process, or raise the broker's channel_max",
             )
         self._highest = max(self._highest, number)
         channel = Channel(self, number, listener)
         self._channels[number] = channel
-        await channel.call(ChannelMethods.Open())
+        try:
+            await channel.call(ChannelMethods.Open())
+        except BaseException:  # cancelled: nobody else knows of it
+            channel.abandon(ChannelClosed(0, "given up before it was open"))
+            raise
         return channel
 
     def soon(self, job: Callable[[], None]) -> None:
@@ -271,11 +277,12 @@ class Connection(asyncio.Protocol):
 
     def _on_tune(self, method: Methods.Tune) -> None:
         self.frame_max = min(method.frame_max or _FRAME_MAX, _FRAME_MAX)
+        self._channel_max = min(method.channel_max or _CHANNEL_MAX, _CHANNEL_MAX)
         self._heartbeat = _agreed(method.heartbeat, self._heartbeat)
         self.write(
             encode(
                 Methods.TuneOk(
-                    channel_max=min(method.channel_max or _CHANNEL_MAX, _CHANNEL_MAX),
+                    channel_max=self._channel_max,
                     frame_max=self.frame_max,
                     heartbeat=self._heartbeat,
                 ),

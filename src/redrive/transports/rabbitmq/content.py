@@ -7,6 +7,7 @@ its fields are copied byte for byte, but for what must not travel twice (`_LEFT_
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +32,9 @@ HEADER_BUDGET = 64 * 1024
 FRAME_RESERVE = 8 * 1024
 """Left free in the frame that holds them, whatever the user's own headers take."""
 _COPIED_TWICE = 24 * 1024
-"""Foreign properties larger than this travel in the note only: natively and in the note they would not fit."""
+"""Foreign properties and headers larger than this travel in the note only: natively and in the note they would not
+fit.
+"""
 MAGIC = b"amqp\x00"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -70,7 +73,7 @@ def pack(message: Message, note: Note, how: Sending) -> Packed:
             raise TrailTooLong(max(HEADER_BUDGET - (len(found.properties) - len(note.trail)), 0))
         if len(found.properties) > HEADER_BUDGET and note.overlay is not None and note.overlay.error is not None:
             found = _pack(message, _without_error(note), how)  # ours goes first, the user's never
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise PublishRefused(str(error), permanent=True, remedy="change the header") from None
     return found
 
@@ -147,21 +150,22 @@ def _foreign(message: Message, body: bytes, note: Note, how: Sending) -> bytes:
 
 def _kept(headers: Headers, table: bytes | None) -> Iterable[tables.Entry]:
     """The headers' own bytes where they came with the message, new ones for those added since."""
-    came = [] if table is None else tables.entries(table)
+    came: defaultdict[str, list[tables.Entry]] = defaultdict(list)
+    for entry in () if table is None else tables.entries(table):
+        came[text_of(entry.name)].append(entry)
     for name, value in headers:
         raw = _bytes(name)
         if raw in _LEFT_OUT or raw.startswith(DEATHS):
             continue
-        place = next((at for at, entry in enumerate(came) if _says(entry, name, value)), None)
+        same = came[name]
+        place = next((at for at, entry in enumerate(same) if _says(entry, value)), None)
         if place is not None:
-            yield came.pop(place)
+            yield same.pop(place)
         else:
             yield tables.Entry(tables.name_of(name), _approximate(value))
 
 
-def _says(entry: tables.Entry, name: str, value: Any) -> bool:
-    if text_of(entry.name) != name:
-        return False
+def _says(entry: tables.Entry, value: Any) -> bool:
     try:
         return repr(tables.value_of(entry.value)) == repr(value)  # repr: 1 is not 1.0, and nan is nan
     except ValueError:
@@ -176,19 +180,26 @@ def _approximate(value: Any) -> bytes:
 
 
 def _native(headers: Headers) -> tuple[list[tables.Entry], bytes | None]:
-    """The headers that AMQP can say, and all of them as one value if it cannot say them all."""
+    """The headers that AMQP can say, and all of them as one value if it cannot say them all, or not in this order:
+    a quorum queue sorts them when it delivers again.
+    """
     native: dict[bytes, tables.Entry] = {}
-    exact = True
+    exact, last = True, b""
     for name, value in headers:
         try:
             entry = tables.Entry(tables.name_of(name), tables.write(value))
         except tables.Inexact:
             exact = False
             continue
-        exact = exact and entry.name not in native and entry.name not in _LEFT_OUT
-        if entry.name not in _LEFT_OUT:
+        taken = entry.name in _LEFT_OUT or entry.name.startswith(DEATHS)
+        exact = exact and not taken and entry.name > last
+        last = entry.name
+        if not taken:
             native[entry.name] = entry
-    return list(native.values()), None if exact else encode_headers(headers)
+    if exact:
+        return list(native.values()), None
+    blob = encode_headers(headers)
+    return [] if len(blob) > _COPIED_TWICE else list(native.values()), blob
 
 
 def is_foreign(message: Message) -> bool:

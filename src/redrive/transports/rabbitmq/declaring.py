@@ -6,8 +6,10 @@ Everything is asked on a channel of its own: a no closes the channel, and nothin
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from redrive import faults
 from redrive.errors import PublishRefused
 from redrive.transports import filled_with
 from redrive.transports.rabbitmq.administration import DeclarationRefused, QueueLook
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from redrive.transports.rabbitmq.topology import Topology
 
 _NOT_FOUND = 404
+_REFUSALS = frozenset({403, 405, 406, 530})
+"""Not allowed, somebody else's alone, declared otherwise, not possible here."""
 
 
 class BrokerAdministration:
@@ -82,7 +86,9 @@ class BrokerAdministration:
             except ChannelClosed as closed:
                 if closed.code == _NOT_FOUND:
                     return None
-                raise DeclarationRefused(closed.text) from None
+                if closed.code in _REFUSALS:
+                    raise DeclarationRefused(closed.text) from None
+                raise  # it says nothing about the question: the broker is away, or slow
             except (ValueError, OverflowError, TypeError) as error:
                 raise DeclarationRefused(f"AMQP cannot carry it: {error}") from None
 
@@ -145,17 +151,11 @@ class Known:
         self._names.discard(name)
 
     async def _make(self, name: str) -> None:
-        if await self._administration.look(name) is not None:
-            return
-        if not self._declare:
-            raise PublishRefused(
-                f"there is no queue {name!r}",
-                permanent=True,
-                remedy='make it with `redrive setup`, or set [broker.rabbitmq] declare = "missing"',
-            )
         try:
-            for thing in self._things(name):
-                await self._declare_missing(thing)
+            if await self._administration.look(name) is None:
+                await self._declare_all(name)
+            elif self._declare:
+                await self._bind_again(name)
         except DeclarationRefused as refused:
             raise PublishRefused(
                 f"the broker does not make queue {name!r}: {refused}",
@@ -163,11 +163,28 @@ class Known:
                 remedy="see `redrive setup --dry-run` for what is wanted; give the user configure permission",
             ) from None
 
+    async def _declare_all(self, name: str) -> None:
+        if not self._declare:
+            raise PublishRefused(
+                f"there is no queue {name!r}",
+                permanent=True,
+                remedy='make it with `redrive setup`, or set [broker.rabbitmq] declare = "missing"',
+            )
+        for thing in self._things(name):
+            await self._declare_missing(thing)
+
+    async def _bind_again(self, name: str) -> None:
+        """A process that died behind its declaration has left a queue without its binding, and nobody can look."""
+        for binding in self._topology.extras(name).bindings:
+            with suppress(DeclarationRefused):  # somebody else's queue, which is used as it is
+                await self._administration.bind(binding)
+
     async def _declare_missing(self, thing: QueueSpec | ExchangeSpec | BindingSpec) -> None:
         if isinstance(thing, QueueSpec) and await self._administration.look(thing.name) is not None:
             return
         if isinstance(thing, ExchangeSpec) and await self._administration.exchange_exists(thing.name):
             return
+        faults.point("rabbitmq.before_declare")
         await self._administration.declare(thing)
 
     def _things(self, name: str) -> list[QueueSpec | ExchangeSpec | BindingSpec]:

@@ -57,6 +57,16 @@ def effective(queue: QueueFacts, overview: OverviewFacts) -> Effective:
     )
 
 
+def waits(queue: QueueFacts, rules: Effective) -> bool:
+    """Its messages go on when their time is over, and nobody takes them before."""
+    return rules.message_ttl is not None and rules.dead_letter_exchange is not None and not queue.consumers
+
+
+def name_without_delay(queue: QueueFacts, rules: Effective) -> str:
+    """`orders_retry` of `orders_retry.5000` where messages wait for 5 s; every other queue's own name."""
+    return queue.name.removesuffix(f".{rules.message_ttl}") if waits(queue, rules) else queue.name
+
+
 def _argument_first(queue: QueueFacts, name: str) -> Any:
     argument = queue.arguments.get(f"x-{name}")
     return queue.policy.get(name) if argument is None else argument

@@ -36,7 +36,7 @@ def restore_control(body: bytes, control: Control | None) -> bytes:
 
 def _exchange(body: bytes, wanted: Control) -> tuple[bytes, Control | None]:
     try:
-        text = body.decode()
+        text, texts = body.decode(), [new.decode() for new in wanted]
         places = _places(text)
         error, retries = places["error"], places["retry_count"]
     except (ValueError, KeyError, RecursionError):
@@ -44,8 +44,8 @@ def _exchange(body: bytes, wanted: Control) -> tuple[bytes, Control | None]:
     old = text[slice(*error)].encode(), text[slice(*retries)].encode()
     if old == wanted:
         return body, None
-    for (start, end), new in sorted(((error, wanted[0]), (retries, wanted[1])), reverse=True):
-        text = text[:start] + new.decode() + text[end:]
+    for (start, end), new in sorted(zip((error, retries), texts, strict=True), reverse=True):
+        text = text[:start] + new + text[end:]
     return text.encode(), old
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from redrive.finding import ok, problem
 from redrive.transports.rabbitmq.binding_routes import Routes
-from redrive.transports.rabbitmq.effective import effective
+from redrive.transports.rabbitmq.effective import effective, name_without_delay
 from redrive.transports.rabbitmq.examined_broker import examine_broker, examine_permissions
 from redrive.transports.rabbitmq.examined_dead_letters import dead_letter_keys
 from redrive.transports.rabbitmq.examined_queue import ExaminedQueue, examine_queue
 from redrive.transports.rabbitmq.examined_timeout import examine_timeout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from redrive.finding import Finding
     from redrive.transports.inspection import Expected
@@ -31,16 +31,20 @@ CONSUMER_TIMEOUT = 1800.0
 def examine(
     facts: BrokerFacts, expected: Expected, *, consumer_timeout: float | None = CONSUMER_TIMEOUT
 ) -> list[Finding]:
-    """The broker first, then queue by queue; a queue with nothing to say about it gets one line that says so."""
+    """The broker first, then queue by queue; a queue with nothing to say about it gets one finding that says so,
+    and all such delay queues of one retry name get one together.
+    """
     picture = _Picture(facts, expected)
     names = [each.name for each in expected.queues]
     found = [*examine_broker(facts), *examine_permissions(facts, names, expected.names)]
     found += [missing(name) for name in names if name not in picture.queues]
     found += examine_handling(expected, consumer_timeout)
+    clean: list[str] = []
     for name in picture.chosen():
         told = list(examine_queue(picture.queue(name)))
-        found += told or [ok("queue", "nothing found that may lose a message", queue=name)]
-    return found
+        found += told
+        clean += [] if told else [name]
+    return found + picture.nothing_found(clean)
 
 
 def examine_handling(expected: Expected, consumer_timeout: float | None) -> list[Finding]:
@@ -82,6 +86,13 @@ class _Picture:
             keeps_dead_letters=self._keeps_dead_letters(name),
         )
 
+    def nothing_found(self, clean: Iterable[str]) -> list[Finding]:
+        alike: dict[str, list[str]] = {}
+        for name in clean:
+            shared = name_without_delay(self.queues[name], self._rules[name])
+            alike.setdefault(name if shared == name else f"{shared}.*", []).append(name)
+        return [_nothing_found(shown, names) for shown, names in alike.items()]
+
     def _beside(self, name: str) -> Iterator[str]:
         names = self._expected.names
         yield from (name, names.retry_of(name), names.dead_of(name))
@@ -104,6 +115,13 @@ class _Picture:
         home = self._expected.names.home_of_dead(name)
         known = home in self.queues or any(each.name == home for each in self._expected.queues)
         return self._rules[name].dead_letter_exchange is None and (known or name in self._sources)
+
+
+def _nothing_found(shown: str, names: list[str]) -> Finding:
+    told = "nothing found that may lose a message"
+    if len(names) == 1:
+        return ok("queue", told, queue=names[0])
+    return ok("queue", f"{len(names)} delay queues, {told}", queue=shown)
 
 
 def missing(name: str) -> Finding:

@@ -41,7 +41,9 @@ def _astray(queue: ExaminedQueue) -> Iterator[Finding]:
     fate = "are held back in it" if queue.rules.at_least_once else "are dropped"
     if not queue.routes.has_exchange(exchange):
         what = f"its dead-letter exchange {exchange!r} does not exist: dead letters {fate}"
-        yield problem("dead-letter-exchange", what, "declare it (`redrive setup`)", queue=queue.name)
+        yield problem(
+            "dead-letter-exchange", what, "declare it: `redrive setup` does if it is the app's", queue=queue.name
+        )
         return
     yield from _unroutable(queue, exchange, fate)
 
@@ -83,7 +85,7 @@ def _held(queue: ExaminedQueue, *, astray: bool) -> Iterator[Finding]:
     held = queue.facts.held or 0
     if not held:
         return
-    what = f"holds {held:,} dead letters that no queue has confirmed"
+    what = f"holds dead letters that no queue has confirmed ({held:,})"
     if astray:
         yield problem("held-dead-letters", what, "mend the way of its dead letters", queue=queue.name)
     else:

@@ -126,7 +126,7 @@ def _uncollected(queue: ExaminedQueue) -> Iterator[Finding]:
     if queue.keeps_dead_letters and waiting and queue.facts.consumers == 0:
         yield warn(
             "uncollected",
-            f"{waiting:,} dead letters wait, and nobody collects them",
+            f"dead letters wait ({waiting:,}), and nobody collects them",
             f"`redrive collect` keeps them in the store, `redrive reprocess --queue {queue.name}` puts them back",
             queue=queue.name,
         )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from redrive.errors import NotFound, Refused, Unreachable
 from redrive.finding import ok, warn
 from redrive.transports.inspection import Figures, QueueFigures
+from redrive.transports.rabbitmq.administration import DeclarationRefused
 from redrive.transports.rabbitmq.broker_facts import BrokerFacts
 from redrive.transports.rabbitmq.examination import examine, examine_handling, missing
 from redrive.transports.rabbitmq.management import Management, NotAllowed
@@ -21,12 +24,15 @@ if TYPE_CHECKING:
     from redrive.transports import QueueDepth, Transport
     from redrive.transports.inspection import Expected
     from redrive.transports.rabbitmq.administration import Administration, QueueLook
+    from redrive.transports.rabbitmq.broker_facts import QueueFacts
 
     class RabbitTransport(Transport, Protocol):
         async def administration(self) -> Administration: ...
 
 
 T = TypeVar("T")
+
+_FEW_QUEUES = 500
 
 
 class RabbitInspector:
@@ -58,11 +64,27 @@ class RabbitInspector:
             facts = await self._management.queues()
         except (Unreachable, Refused, NotFound) as error:
             shown = await self._figures_by_amqp(queues or known)
-            return Figures(queues=tuple(shown), incomplete=f"{error}: only queues that are named are looked at")
-        return Figures(queues=tuple(figures_of(facts, queues, self._transport.names)))
+            named = "only queues that are named are looked at, by --queue, by an app or in the settings"
+            return Figures(queues=tuple(shown), incomplete=f"{error}: {named}")
+        counted, incomplete = await self._counted_now(facts)
+        shown = figures_of(counted, queues, self._transport.names)
+        return Figures(queues=tuple(shown), incomplete=incomplete)
 
     async def close(self) -> None:
         await self._management.close()
+
+    async def _counted_now(self, queues: Collection[QueueFacts]) -> tuple[list[QueueFacts], str]:
+        """The management API counts every few seconds, and a new queue not before; AMQP tells at once. Of many
+        queues only those are asked for that were never counted: each one takes a while. With why it could not.
+        """
+        try:
+            administration = await self._transport.administration()
+        except (Unreachable, Refused) as error:
+            return list(queues), f"{error}: what the management API tells may be some seconds old"
+        every = len(queues) <= _FEW_QUEUES
+        chosen = {each.name for each in queues if every or not _counted(each)}
+        found = [await _looked_at(each, administration) if each.name in chosen else each for each in queues]
+        return found, ""
 
     def _examined(self, facts: BrokerFacts, expected: Expected) -> list[Finding]:
         return examine(facts, expected, consumer_timeout=self._consumer_timeout)
@@ -102,6 +124,18 @@ class RabbitInspector:
             if look is not None or name in depths:
                 shown.append(_figures(name, depths.get(name), look))
         return shown
+
+
+def _counted(queue: QueueFacts) -> bool:
+    return queue.ready is not None and queue.consumers is not None
+
+
+async def _looked_at(queue: QueueFacts, administration: Administration) -> QueueFacts:
+    try:
+        look = await administration.look(queue.name)
+    except DeclarationRefused:  # one connection's own, or not for this user
+        return queue
+    return queue if look is None else replace(queue, ready=look.messages, consumers=look.consumers)
 
 
 async def _if_allowed(asked: Awaitable[list[T]]) -> tuple[T, ...] | None:

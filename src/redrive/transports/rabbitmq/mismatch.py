@@ -14,6 +14,7 @@ _CURRENT = re.compile(r" but current is (none|the value '(.*)' of type '(\w+)'|'
 _INTEGERS = frozenset({"byte", "signedint", "long", "short", "unsignedbyte", "unsignedshort", "unsignedint"})
 _FIXED = frozenset({"durable", "auto_delete", "exclusive", "x-queue-type"})
 """What no policy can change."""
+_TTL_SETTINGS = "to keep it, set that time where the topology has one ([queues.NAME.loop] ttl, dead_letter_ttl)"
 
 
 class Unknown(msgspec.Struct, frozen=True):
@@ -39,7 +40,7 @@ class Difference(msgspec.Struct, frozen=True):
         if self.argument == "x-queue-type" and self.wanted == "quorum":
             return f'set [broker.rabbitmq] queue_type = "classic" to keep it; or {anew}'
         if self.argument == "x-message-ttl" and self.current is not None:
-            return f"set that time in the settings ([queues.NAME.loop] ttl, dead_letter_ttl) to keep it; or {anew}"
+            return f"{_TTL_SETTINGS}; or {anew}"
         if self.argument == "type":
             return "name another exchange in [broker.rabbitmq], or delete it and run setup again"
         if self.current is None and self.argument not in _FIXED:

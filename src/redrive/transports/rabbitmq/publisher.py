@@ -5,29 +5,35 @@
    in flight exactly that one is refused; twins of the same content cannot be told apart, and need not be.
 3. A refusal (nack) says nothing is there. A lost channel, or no answer in time, says nothing at all: the outcome
    is unknown, and the caller hears Unreachable, never success (R12).
-4. While the broker has blocked the connection nothing is written; after the deadline the message is certainly not
+4. A queue that does not confirm must not stop the others. After some unanswered messages it gets one at a time
+   (`Doubts`); and if nothing at all is confirmed, the connection is given up: RabbitMQ stops reading from one that
+   has many unanswered messages for a single queue.
+5. While the broker has blocked the connection nothing is written; after the deadline the message is certainly not
    sent.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from redrive.errors import PublishRefused, Unreachable
 from redrive.transports.rabbitmq import wire
 from redrive.transports.rabbitmq.channel import Deaf
-from redrive.transports.rabbitmq.methods import ChannelClosed, Confirm, decode
+from redrive.transports.rabbitmq.methods import ChannelClosed, Confirm, ConnectionLost
 
 if TYPE_CHECKING:
     from redrive.transports.rabbitmq.channel import Channel
     from redrive.transports.rabbitmq.connection import Connection
-    from redrive.transports.rabbitmq.methods import ConnectionLost
 
 _SWEEP = 1.0
 _WINDOW = 2000
 """Messages in flight on one channel."""
 _WINDOW_BYTES = 64 * 2**20
+_DOUBTFUL = 20
+"""Unanswered messages of one queue after which it gets one at a time."""
 _PRECONDITION, _NOT_FOUND, _REFUSED = 406, 404, 403
 
 
@@ -36,6 +42,23 @@ class Unroutable(PublishRefused):
 
     def __init__(self, text: str) -> None:
         super().__init__(text, permanent=True, remedy="make the queue (redrive setup), or mend the binding")
+
+
+class Doubts:
+    """Queues that have left messages unanswered, over all connections: how many since their last answer."""
+
+    def __init__(self) -> None:
+        self._unanswered: Counter[bytes] = Counter()
+
+    def add(self, routing_key: bytes) -> None:
+        self._unanswered[routing_key] += 1
+
+    def clear(self, routing_key: bytes) -> None:
+        if self._unanswered:
+            self._unanswered.pop(routing_key, None)
+
+    def about(self, routing_key: bytes) -> bool:
+        return self._unanswered[routing_key] >= _DOUBTFUL if self._unanswered else False
 
 
 class _Flight:
@@ -64,8 +87,11 @@ class _Flight:
 class Publisher(Deaf):
     """Made by `open_publisher`. Useless once its channel is gone (`alive`)."""
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, doubts: Doubts | None = None) -> None:
         self._timeout = timeout
+        self._doubts = doubts or Doubts()
+        self._flying: Counter[bytes] = Counter()
+        self._answered_at = 0.0
         self._loop = asyncio.get_running_loop()
         self._channel: Channel | None = None
         self._last = 0
@@ -80,8 +106,13 @@ class Publisher(Deaf):
         return self._channel is not None and self._channel.why_closed is None
 
     async def open(self, connection: Connection) -> None:
-        self._channel = await connection.channel(self)
-        await self._channel.call(Confirm.Select())
+        channel = await connection.channel(self)
+        try:
+            await channel.call(Confirm.Select())
+        except BaseException:  # cancelled: nobody else knows of it
+            channel.abandon(ChannelClosed(0, "given up before it could publish"))
+            raise
+        self._channel = channel
 
     async def publish(
         self, exchange: bytes, routing_key: bytes, properties: bytes, body: bytes, *, fits: int
@@ -97,6 +128,11 @@ class Publisher(Deaf):
                 f"the headers take {len(properties)} bytes, the broker takes {fits}",
                 permanent=True,
                 remedy="make the headers smaller",
+            )
+        if self._flying[routing_key] and self._doubts.about(routing_key):
+            raise Unreachable(
+                f"queue {routing_key.decode('utf-8', 'replace')!r} has not confirmed its last messages",
+                remedy="look at its state with `redrive doctor`: a quorum queue may have lost its leader",
             )
         connection = channel.connection
         if connection.hurried or not self._room.is_set():
@@ -119,6 +155,7 @@ class Publisher(Deaf):
         )
         self._last += 1
         self._flights[self._last] = flight
+        self._flying[flight.routing_key] += 1
         self._bytes += len(flight.body)
         if len(self._flights) >= _WINDOW or self._bytes >= _WINDOW_BYTES:
             self._room.clear()
@@ -151,9 +188,8 @@ class Publisher(Deaf):
         self._land(tag, taken=taken)
 
     def returned(self, method: bytes, properties: bytes, body: bytes) -> None:
-        told = decode(method)
-        key = told.routing_key.encode("utf-8", "surrogateescape")
-        text = f"{told.reply_text}: no queue takes {told.routing_key!r} of exchange {told.exchange!r}"
+        why, exchange, key = wire.returned(method)
+        text = f"{_shown(why)}: no queue takes {_shown(key)!r} of exchange {_shown(exchange)!r}"
         flights = [
             flight for flight in self._flights.values() if flight.routing_key == key and not flight.returned
         ]
@@ -167,6 +203,7 @@ class Publisher(Deaf):
     def closed(self, why: ChannelClosed | ConnectionLost) -> None:
         flights, self._flights = self._flights, {}
         self._bytes = 0
+        self._flying.clear()
         self._room.set()
         if self._sweeping is not None:
             self._sweeping.cancel()
@@ -175,14 +212,13 @@ class Publisher(Deaf):
                 flight.answer.set_exception(_meaning(why, flight))
 
     def _land(self, tag: int, *, taken: bool) -> None:
-        flight = self._flights.pop(tag, None)
+        flight = self._depart(tag)
         if flight is None:
-            return
-        self._bytes -= len(flight.body)
-        if not self._room.is_set() and len(self._flights) < _WINDOW and self._bytes < _WINDOW_BYTES:
-            self._room.set()
+            return  # its deadline has passed
+        self._answered_at = self._loop.time()
+        self._doubts.clear(flight.routing_key)
         if flight.answer.done():
-            return  # its deadline has passed, or nobody waits any more
+            return  # nobody waits any more
         if flight.returned:
             flight.answer.set_exception(Unroutable(flight.returned))
         elif taken:
@@ -190,18 +226,45 @@ class Publisher(Deaf):
         else:
             flight.answer.set_exception(_not_taken(flight))
 
+    def _depart(self, tag: int) -> _Flight | None:
+        flight = self._flights.pop(tag, None)
+        if flight is None:
+            return None
+        self._bytes -= len(flight.body)
+        self._flying[flight.routing_key] -= 1
+        if not self._flying[flight.routing_key]:
+            del self._flying[flight.routing_key]
+        if not self._room.is_set() and len(self._flights) < _WINDOW and self._bytes < _WINDOW_BYTES:
+            self._room.set()
+        return flight
+
     def _sweep(self) -> None:
         self._sweeping = None
         now = self._loop.time()
-        for tag, flight in self._flights.items():
-            if flight.deadline > now:
-                break  # they are in the order of their deadlines
-            if not flight.answer.done():
+        overdue = list(takewhile(lambda tag: self._flights[tag].deadline <= now, self._flights))
+        for tag in overdue:  # out of the window: a queue that never confirms must not stop the others
+            flight = self._depart(tag)
+            if flight is not None:
+                self._doubts.add(flight.routing_key)
+            if flight is not None and not flight.answer.done():
                 flight.answer.set_exception(
                     Unreachable(f"RabbitMQ did not confirm message {tag} in time: it may or may not be there")
                 )
-        if self._flights:
+        connection = None if self._channel is None else self._channel.connection
+        # One that it has blocked answers later: a copy on every new connection would be published then.
+        if (
+            overdue
+            and connection is not None
+            and not connection.hurried
+            and self._answered_at < now - self._timeout
+        ):
+            connection.abort(ConnectionLost("RabbitMQ confirms nothing on this connection"))
+        elif self._flights:
             self._sweeping = self._loop.call_later(_SWEEP, self._sweep)
+
+
+def _shown(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 def _not_taken(flight: _Flight) -> PublishRefused:

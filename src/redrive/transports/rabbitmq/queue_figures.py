@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from redrive.transports.inspection import QueueFigures
 from redrive.transports.rabbitmq.broker_facts import OverviewFacts
-from redrive.transports.rabbitmq.effective import effective
+from redrive.transports.rabbitmq.effective import effective, name_without_delay, waits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -30,13 +30,12 @@ def figures_of(queues: Iterable[QueueFacts], wanted: Collection[str], names: Nam
 
 def _figures(queue: QueueFacts) -> QueueFigures:
     rules = effective(queue, OverviewFacts())
-    waits = rules.message_ttl is not None and rules.dead_letter_exchange is not None and not queue.consumers
-    name = queue.name.removesuffix(f".{rules.message_ttl}") if waits else queue.name
+    delayed = waits(queue, rules)
     return QueueFigures(
-        name=name,
+        name=name_without_delay(queue, rules),
         type=queue.type,
-        ready=0 if waits else queue.ready,
-        delayed=queue.ready if waits else 0,
+        ready=0 if delayed else queue.ready,
+        delayed=queue.ready if delayed else 0,
         unacked=queue.unacked,
         consumers=queue.consumers,
         incoming=queue.incoming,

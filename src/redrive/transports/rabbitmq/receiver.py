@@ -48,17 +48,25 @@ class Tap(Deaf):
         self.channel: Channel | None = None
         self._receiver = receiver
         self._consumer = ""
+        self._beginning = False
 
     async def open(self, connection: Connection, prefetch: int) -> None:
         self.channel = await connection.channel(self)
         self.tags = Tags(self.channel, self._receiver.settled)
         await self.channel.call(Basic.Qos(prefetch_count=prefetch))
+        self._beginning = True
         answer = await self.channel.call(BasicConsume(queue=self.name))
-        self._consumer = answer.consumer_tag
+        self._beginning, self._consumer = False, answer.consumer_tag
 
     async def end(self) -> None:
         """No more deliveries come after it."""
-        if self.channel is not None and self._consumer:
+        if self.channel is None:
+            return
+        if self._beginning:
+            # Not by Basic.Cancel: RabbitMQ 3.10 loses the whole connection over one that meets the first delivery
+            # of a quorum queue. Nothing was handed out yet, and all of it goes back with the channel.
+            self.channel.abandon(ChannelClosed(200, "given up while the consumer began"))
+        elif self._consumer:
             consumer, self._consumer = self._consumer, ""
             with suppress(ChannelClosed, ConnectionLost):  # then none come either
                 await self.channel.call(Basic.Cancel(consumer_tag=consumer))
@@ -98,6 +106,7 @@ class Receiver:
         self._stopped = False
         self._handed_out = 0
         self._leaving: set[asyncio.Task[None]] = set()
+        self._ending: asyncio.Task[None] | None = None
 
     async def deliveries(
         self, connect: Callable[[], AsyncGenerator[tuple[Connection, str]]]
@@ -125,18 +134,29 @@ class Receiver:
             await self.stop()
 
     async def stop(self) -> None:
-        """Ends the iterator and gives back what was never handed out. Safe to repeat."""
+        """Ends the iterator and gives back what was never handed out. Safe to repeat, and not interrupted: who is
+        cancelled meanwhile does not hold messages for ever.
+        """
         self._stopped = True
         self._woken.set()
+        if self._ending is None or self._ending.done():
+            self._ending = asyncio.create_task(self._end())
+        await asyncio.shield(self._ending)
+
+    async def _end(self) -> None:
         for tap in self.taps:
             await tap.end()
         while self._arrived:  # from the end: each takes its old place before the one behind it
-            tap, tag, *_ = self._arrived.pop()
-            if tap.tags is not None and tap.tags.holds(tag):
-                tap.tags.reject(tag, requeue=True)
-                self._handed_out += 1  # `settled` has counted it as one of those
+            tap, tag, _ = self._arrived.pop()
+            self._reject(tap, tag)
         for tap in self.taps:
             await tap.leave()
+
+    def _reject(self, tap: Tap, tag: int) -> None:
+        """One that was never handed out."""
+        if tap.tags is not None and tap.tags.holds(tag):
+            self._handed_out += 1  # `settled` counts it as one of those
+            tap.tags.reject(tag, requeue=True)
 
     def unsettled(self, name: str) -> int:
         return sum(len(tap.tags) for tap in self.taps if tap.tags is not None and tap.name == name)
@@ -164,6 +184,9 @@ class Receiver:
     # What the taps and their tags tell.
 
     def arrived(self, tap: Tap, tag: int, content: Content) -> None:
+        if self._stopped:  # behind everything that was given back
+            self._reject(tap, tag)
+            return
         self._arrived.append((tap, tag, content))
         self._woken.set()
 

@@ -27,6 +27,8 @@ _MOST_DIFFERENCES = 20
 
 class State(StrEnum):
     MISSING = "missing"
+    DEFERRED = "deferred"
+    """A delay queue that is missing, and is made by the first retry that waits in it."""
     MADE = "made"
     EXISTS = "exists"
     DIFFERS = "differs"
@@ -54,16 +56,21 @@ class Examined(msgspec.Struct, frozen=True):
     things: tuple[Found, ...]
 
 
-async def examine(administration: Administration, layouts: Iterable[Layout]) -> list[Examined]:
-    """Changes nothing."""
-    return [
-        Examined(layout.queue, tuple([await _examine(administration, step) for step in layout.steps]))
-        for layout in layouts
-    ]
+async def examine(
+    administration: Administration, layouts: Iterable[Layout], *, defers_delays: bool = False
+) -> list[Examined]:
+    """Changes nothing. With `defers_delays`, delay queues that are missing are left to who needs them first."""
+    found: list[Examined] = []
+    for layout in layouts:
+        things = [await _examine(administration, step) for step in layout.steps]
+        found.append(Examined(layout.queue, tuple(map(_deferred, things) if defers_delays else things)))
+    return found
 
 
 async def complete(administration: Administration, examined: Iterable[Examined]) -> list[Examined]:
-    """Declares what was missing, and every binding. What the broker refuses does not keep it from the rest."""
+    """Declares what was missing and not deferred, and every binding. What the broker refuses does not keep it from
+    the rest.
+    """
     return [
         Examined(each.queue, tuple([await _complete(administration, found) for found in each.things]))
         for each in examined
@@ -79,6 +86,11 @@ async def _examine(administration: Administration, step: Step) -> Found:
     except DeclarationRefused as refused:
         return Found(step=step, state=State.REFUSED, refusal=str(refused))
     return Found(step=step, state=State.UNKNOWN)
+
+
+def _deferred(found: Found) -> Found:
+    missing = found.step.delays and found.state is State.MISSING
+    return msgspec.structs.replace(found, state=State.DEFERRED) if missing else found
 
 
 async def _examine_queue(administration: Administration, step: Step, spec: QueueSpec) -> Found:

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -46,23 +47,19 @@ class Tags:
     def __init__(self, channel: Channel, freed: Callable[[], None]) -> None:
         self._channel = channel
         self._freed = freed
-        self._unsettled: set[int] = set()
-        self._settled: set[int] = set()
-        """Above the floor: settled before their turn."""
-        self._floor = 1
-        """Every tag below is settled."""
+        self._unsettled: dict[int, bool] = {}
+        """Oldest first. True: it is being put elsewhere just now."""
         self._acked: list[int] = []
-        self._moving: set[int] = set()
         self._wrote_at = 0.0
         self._looked_at: dict[int, int] = {}
         self.generation = new_id()
         """Tags of other channels are other deliveries."""
 
     def __len__(self) -> int:
-        return len(self._unsettled) + len(self._moving)
+        return len(self._unsettled)
 
     def take(self, tag: int) -> None:
-        self._unsettled.add(tag)
+        self._unsettled[tag] = False
 
     def ack(self, tag: int) -> None:
         """Goes out with the others of this turn. LeaseLost if it is not ours any more."""
@@ -82,16 +79,14 @@ class Tags:
         """While it is being put elsewhere nobody else can settle it. It is still to be acknowledged afterwards."""
         if not self.holds(tag):
             raise _lost()
-        self._unsettled.remove(tag)
-        self._moving.add(tag)
+        self._unsettled[tag] = True
         try:
             yield
         finally:
-            self._moving.remove(tag)
-            self._unsettled.add(tag)
+            self._unsettled[tag] = False
 
     def holds(self, tag: int) -> bool:
-        return self._channel.why_closed is None and tag in self._unsettled
+        return self._channel.usable and self._unsettled.get(tag) is False
 
     def late(self) -> int:
         """To be asked `LOOKS` times within a timeout: how many have just been unsettled for half of it."""
@@ -100,17 +95,18 @@ class Tags:
 
     def give_back(self) -> None:
         """Everything unsettled, latest first: each takes its old place before the one behind it."""
-        for tag in sorted(self._unsettled, reverse=True):
-            self.reject(tag, requeue=True)
+        for tag in reversed(list(self._unsettled)):
+            if self.holds(tag):
+                self.reject(tag, requeue=True)
 
     def flush(self) -> None:
         acked, self._acked = self._acked, []
-        if not acked or self._channel.why_closed is not None:
+        if not acked or not self._channel.usable:
             return
-        self._rise()
         number = self._channel.number
+        floor = next(iter(self._unsettled), math.inf)  # every tag below is settled
         # Only a tag that the broker still waits for may be named, so not the floor itself.
-        run = max((tag for tag in acked if tag < self._floor), default=0)
+        run = max((tag for tag in acked if tag < floor), default=0)
         frames = [wire.ack(number, run, multiple=True)] if run else []
         frames += [wire.ack(number, tag) for tag in acked if tag > run]
         self._channel.write(b"".join(frames))
@@ -122,18 +118,10 @@ class Tags:
         if missing > 0:
             await asyncio.sleep(missing)
 
-    def _rise(self) -> None:
-        floor, settled = self._floor, self._settled
-        while floor in settled:
-            settled.remove(floor)
-            floor += 1
-        self._floor = floor
-
     def _settle(self, tag: int) -> None:
-        if self._channel.why_closed is not None or tag not in self._unsettled:
+        if not self.holds(tag):
             raise _lost()
-        self._unsettled.remove(tag)
-        self._settled.add(tag)
+        del self._unsettled[tag]
 
 
 def _lost() -> LeaseLost:

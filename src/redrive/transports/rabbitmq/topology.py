@@ -62,6 +62,8 @@ class Step(msgspec.Struct, frozen=True):
     role: str
     """What it is for, for people."""
     thing: QueueSpec | ExchangeSpec | BindingSpec
+    delays: bool = False
+    """A queue where messages wait for one delay. There may be many of them."""
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -134,7 +136,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
         exchanges = dict.fromkeys(each for name in roles for each in self.extras(name).exchanges)
         steps = [Step(self._exchange_role(each), each) for each in exchanges]
         for name in (*standing, *(name for name in waits if name not in standing)):
-            steps.append(Step(roles[name], self.spec(name)))
+            steps.append(Step(roles[name], self.spec(name), delays=name not in standing))
             steps += [Step("binding", each) for each in self.extras(name).bindings]
         return Layout(queue, tuple(steps))
 

@@ -22,6 +22,7 @@ from redrive.clock import Clock, SystemClock, new_id
 from redrive.errors import ConfigurationError, LeaseLost, PublishRefused, RedriveError, Unreachable, UsageError
 from redrive.transports import Capabilities, Delivery, Names, QueueDepth
 from redrive.transports.rabbitmq import address as addresses
+from redrive.transports.rabbitmq.administration import DeclarationRefused
 from redrive.transports.rabbitmq.arrival import Arrived, first_death, published_as, rejections, unpack
 from redrive.transports.rabbitmq.connection import connect
 from redrive.transports.rabbitmq.content import (
@@ -37,7 +38,7 @@ from redrive.transports.rabbitmq.content import (
 from redrive.transports.rabbitmq.declaring import BrokerAdministration, Known
 from redrive.transports.rabbitmq.line import Line
 from redrive.transports.rabbitmq.note import Note
-from redrive.transports.rabbitmq.publisher import Publisher, Unroutable
+from redrive.transports.rabbitmq.publisher import Doubts, Publisher, Unroutable
 from redrive.transports.rabbitmq.receiver import Receiver
 from redrive.transports.rabbitmq.settling import LOOKS
 from redrive.transports.rabbitmq.topology import Topology
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger("redrive.rabbitmq")
 
 _MAX_NAME = 255
+_AGAIN = 1.0
 _LARGE = 1 << 20
 """Bodies beyond it have a channel of their own: if one is too large, the broker closes the channel it came on."""
 
@@ -106,6 +108,7 @@ class RabbitTransport:
         self._administration = BrokerAdministration(self._consuming)
         self._known = Known(self._administration, shape, declare=declare == "missing")
         self._publishers: dict[bool, Publisher] = {}
+        self._doubts = Doubts()
         self._opening = asyncio.Lock()
         self._receivers: set[Receiver] = set()
         self._rooms = WaitingRooms(url, management_url, security=self._tls, clock=self._clock)
@@ -164,13 +167,19 @@ class RabbitTransport:
                 permanent=True,
                 remedy="send it to its queue",
             )
-        if not await self._administration.exchange_exists(text_of(origin[0])):
+        if not await self._exists(text_of(origin[0])):
             raise PublishRefused(
-                f"exchange {text_of(origin[0])!r}, which this message was first sent to, does not exist any more",
+                f"exchange {text_of(origin[0])!r}, which this message was first sent to, is not there for us",
                 permanent=True,
                 remedy="send it to its queue",
             )
         await self._fly(*origin, self._packed(message, Note(), keep=False))
+
+    async def _exists(self, exchange: str) -> bool:
+        try:
+            return await self._administration.exchange_exists(exchange)
+        except DeclarationRefused:
+            return False
 
     async def release(self, delivery: Delivery) -> None:
         receipt: Receipt = delivery.receipt
@@ -247,7 +256,7 @@ class RabbitTransport:
         async with self._opening:
             current = self._publishers.get(large)
             if current is None or not current.alive:
-                current = Publisher(self._publish_timeout)
+                current = Publisher(self._publish_timeout, self._doubts)
                 await current.open(await self._publishing.connection())
                 self._publishers[large] = current
             return current
@@ -260,7 +269,7 @@ class RabbitTransport:
             overlay=message.overlay,
             trail=trail,
             put_at=now,
-            due_at=_due(now, delay),
+            due_at=self._due(target, now, delay),
         )
 
     def _retry_note(self, delivery: Delivery, message: Message, *, delay: float, trail: bytes) -> Note:
@@ -274,8 +283,18 @@ class RabbitTransport:
             first_attempt_at=now if first is None else microseconds(first),
             trail=trail,
             put_at=now,
-            due_at=_due(now, delay),
+            due_at=self._due(delivery.queue, now, delay),
         )
+
+    def _due(self, queue: str, now: int, delay: float) -> int | None:
+        """When it may be handed out. Out of the broker's loop it comes when the queue's own TTL is over, which may
+        be another than the settings' where somebody else has made the queue.
+        """
+        if delay <= 0:
+            return None
+        topology = self._known.topology
+        loops = topology.rejects and topology.waiting(queue, delay).name == self.names.retry_of(queue)
+        return now if loops else now + round(delay * 1e6)
 
     async def _goes_round(self, delivery: Delivery, name: str) -> bool:
         """Whether the broker's own loop may take it: the queue dead-letters at least once, to where `name` is, and
@@ -286,6 +305,8 @@ class RabbitTransport:
         origin = origin_of(delivery.message)
         if origin is not None and origin[1] != delivery.queue.encode("utf-8", "surrogatepass"):
             return False
+        if any(name in {"CC", "BCC"} for name, _ in delivery.message.headers):
+            return False  # dead-lettered, it would go to all of those queues again
         return await self._known.loops(delivery.queue)
 
     def _place_for(self, queue: str, delay: float, *, retry: bool = False) -> str:
@@ -314,10 +335,10 @@ class RabbitTransport:
         if note is not None and note.identity:
             identity, alike = _at(note.identity, queue), None
         elif named:
-            identity, alike = self._identity(name, message), None
+            identity, alike = _at(self._identity(name, message), queue), None
         else:  # two alike may be two messages: each delivery is its own (G1 before G3)
             alike = f"rabbitmq:{self._address.vhost}:{name}:{message.id}"
-            identity = f"{alike}:{receipt.tags.generation}.{receipt.tag}"
+            identity = _at(f"{alike}:{receipt.tags.generation}.{receipt.tag}", queue)
         if note is None:
             return Delivery(
                 message=message,
@@ -372,6 +393,7 @@ class RabbitTransport:
             )
             await self.ack(delivery)
         except RedriveError:
+            await self._clock.sleep(_AGAIN)  # no hot loop
             with suppress(LeaseLost):
                 await self.release(delivery)
 
@@ -395,7 +417,12 @@ class RabbitTransport:
 
     async def _names_beside(self, queues: Collection[str]) -> set[str]:
         topology = self._known.topology
-        beside = ((*topology.consumed(queue), self.names.dead_of(queue), queue) for queue in queues)
+        beside = (
+            (queue,)
+            if self.names.home_of_dead(queue) is not None  # has neither retries nor dead letters of its own
+            else (*topology.consumed(queue), self.names.dead_of(queue), queue)
+            for queue in queues
+        )
         return {name for names in beside for name in names} | await self._rooms.of(set(queues), topology)
 
     async def _connect(self, what: str) -> Connection:
@@ -428,10 +455,6 @@ def _at(identity: str, queue: str) -> str:
 
 def _other(own: str, target: str) -> bytes | None:
     return None if own == target else own.encode("utf-8", "surrogatepass")
-
-
-def _due(now: int, delay: float) -> int | None:
-    return now + round(delay * 1e6) if delay > 0 else None
 
 
 def _sum(first: QueueDepth | None, second: QueueDepth) -> QueueDepth:

@@ -25,6 +25,7 @@ _SETTLE = Struct(">BHIIQBB")
 _SETTLE_SIZE = 13
 
 DELIVER, RETURN, ACK, NACK, REJECT, PUBLISH = 0x3C003C, 0x3C0032, 0x3C0050, 0x3C0078, 0x3C005A, 0x3C0028
+CLOSE, CLOSE_OK = 0x140028, 0x140029
 CONTENT_CLASS = 60
 
 
@@ -82,6 +83,17 @@ def delivery(payload: bytes) -> tuple[int, bool, bytes]:
     """Tag, `redelivered`, and the rest of a deliver method: exchange and routing key as short strings."""
     at = 5 + payload[4]  # behind the consumer tag
     return _DELIVERY_TAG.unpack_from(payload, at)[0], payload[at + 8] != 0, payload[at + 9 :]
+
+
+def returned(payload: bytes) -> tuple[bytes, bytes, bytes]:
+    """Reason, exchange and routing key of a return method: names need not be text."""
+    parts, at = [], 6  # behind the code
+    for _ in range(3):
+        stop = at + 1 + payload[at]
+        parts.append(payload[at + 1 : stop])
+        at = stop
+    reason, exchange, routing_key = parts
+    return reason, exchange, routing_key
 
 
 def content_size(payload: bytes) -> int:
