@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger("redrive.worker")
 
 _DRAIN_EVERY, _SPOOL_EVERY, _INDEX_EVERY, _TALLY_EVERY, _EXPIRY_EVERY = 0.05, 1.0, 1.0, 5.0, 60.0
+_QUIET = 1.5
+"""Seconds without a message after which a queue is taken for empty, if its broker may have one on its way."""
 _NOBODY = "0" * 36
 """The id of no letter."""
 
@@ -221,7 +223,15 @@ class Worker:
     async def _stop_when_empty(self) -> None:
         names = self._transport.names
         watched = {name for queue in self._plans for name in (queue, names.retry_of(queue))}
-        while any(consumer.busy for consumer in self.consumers) or await self._anything_in(watched):
+        quiet_since: float | None = None
+        patience = 0.0 if self._transport.capabilities.exact_depths else _QUIET
+        while True:
+            if any(consumer.busy for consumer in self.consumers) or await self._anything_in(watched):
+                quiet_since = None
+            elif quiet_since is None:
+                quiet_since = self._clock.monotonic()
+            if quiet_since is not None and self._clock.monotonic() - quiet_since >= patience:
+                return
             await self._clock.sleep(_DRAIN_EVERY)
 
     async def _anything_in(self, queues: set[str]) -> bool:

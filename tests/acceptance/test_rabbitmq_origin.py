@@ -11,8 +11,11 @@ from redrive.actions import Actions
 from redrive.errors import UsageError
 from redrive.testing.letters import an_entry
 from redrive.transports.rabbitmq import address
+from redrive.transports.rabbitmq.arrival import Arrived, unpack
 from redrive.transports.rabbitmq.connection import connect
+from redrive.transports.rabbitmq.properties import HEADERS, join
 from redrive.transports.rabbitmq.publisher import Publisher
+from redrive.transports.rabbitmq.table import Entry, joined, write
 from redrive.transports.rabbitmq.topology import BindingSpec, ExchangeSpec
 from redrive.transports.rabbitmq.transport import RabbitTransport
 from support.patience import until
@@ -84,6 +87,22 @@ async def test_to_the_original_exchange_it_reaches_every_queue_bound_there(shop:
     [outcome] = await desk(shop).retry([letter.id], to_origin=True)
     assert outcome.result == "sent"
     assert ((await shop.depth("billing")).ready, (await shop.depth("shipping")).ready) == (1, 2)
+
+
+async def test_a_letter_that_the_broker_dead_lettered_goes_where_its_producer_sent_it(
+    shop: Workshop,
+) -> None:
+    """And not to the dead-letter exchange, by which it came."""
+    died = Arrived("billing", b"\x03dlx\x07billing", dead_properties(), b"paid", shop.clock.now())
+    letter_id, _ = await shop.store.record(an_entry(queue="billing", message=unpack(died).message))
+    [outcome] = await desk(shop).retry([letter_id], to_origin=True)
+    assert (outcome.result, outcome.note) == ("sent", "")
+    assert (await shop.depth("shipping")).ready == 2
+
+
+def dead_properties() -> bytes:
+    death = {"queue": "billing", "reason": "rejected", "exchange": "orders", "routing-keys": ["order.paid"]}
+    return join({HEADERS: joined([Entry(b"x-death", write([death]))])})
 
 
 async def test_a_message_of_ours_has_no_exchange_to_go_back_to(shop: Workshop) -> None:

@@ -1,5 +1,6 @@
-"""The broker runs out of memory and reads nothing any more from those who publish. Publishing fails as unreachable,
-acknowledgements get through on the other connection, and everything goes on by itself when there is memory again.
+"""The broker runs out of memory and reads nothing any more from those who publish. Publishing fails as
+unreachable, acknowledgements get through on the other connection, and everything goes on by itself when there is
+memory again.
 """
 
 from __future__ import annotations

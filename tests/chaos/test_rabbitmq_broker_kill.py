@@ -1,6 +1,6 @@
-"""F4, K3: the broker itself is killed with -9 and started again, while one process sends and another works. Nothing
-that was confirmed is lost, letters are exact, every duplicate is a message that somebody sent, and both find back
-by themselves.
+"""F4, K3: the broker itself is killed with -9 and started again, while one process sends and another works.
+Nothing that was confirmed is lost, letters are exact, every duplicate is a message that somebody sent, and both
+find back by themselves.
 
 `REDRIVE_CHAOS_KILLS` says how many kills, one of a hundred for each type of queues, and never fewer than three.
 """
@@ -64,8 +64,8 @@ def test_everything_that_was_confirmed_survives_kills_of_the_broker_while_others
 
 
 def let_queues_grow_old(lab: Experiment) -> None:
-    """A quorum queue that was declared within the last second does not survive a kill of RabbitMQ 3.10: it is there
-    afterwards, and confirms nothing any more.
+    """A quorum queue that was declared within the last second does not survive a kill of RabbitMQ 3.10: it is
+    there afterwards, and confirms nothing any more.
     """
     play = Scenario(lots=1)
     play.set_stage(lab)

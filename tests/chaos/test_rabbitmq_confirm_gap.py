@@ -1,5 +1,5 @@
-"""F5, F7: the connection is cut inside a publication, before its confirm arrives, and before an acknowledgement does.
-Nobody takes an unknown outcome for a success, and whatever comes again is the same message.
+"""F5, F7: the connection is cut inside a publication, before its confirm arrives, and before an acknowledgement
+does. Nobody takes an unknown outcome for a success, and whatever comes again is the same message.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, closing, suppress
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from chaos.lab.killing import problems_at_rest
 from chaos.lab.proxy import ACKED, Proxy
 from chaos.lab.rabbit import Looking, Rabbit
-from chaos.lab.scenarios import EFFECT, FAIL, HEAL, SUCCEED, Scenario
+from chaos.lab.scenarios import EFFECT, FAIL, HEAL, SUCCEED, Redriving, Scenario
 from chaos.lab.supervisor import Child, Experiment
 from redrive.clock import SystemClock, new_id
 from redrive.errors import LeaseLost, Unreachable
@@ -104,7 +105,7 @@ async def test_a_retry_cut_at_any_byte_and_its_ack_too_leaves_copies_of_one_iden
             number += 3 if settled else 2 * STEP
         assert len(messages) > 6
         for queue, message in messages.items():
-            await until(lambda queue=queue: nobody_has(queue, rabbitmq_url, watch))
+            await until(partial(nobody_has, queue, rabbitmq_url, watch))
             found = await received(watch, await ready(watch, queue), queue)
             assert found
             assert {(each.message.id, each.message.body) for each in found} == {(message.id, message.body)}
@@ -143,7 +144,7 @@ async def test_a_confirm_that_never_arrives_is_no_success_and_the_message_is_the
             proxy.cut_answers(ACKED)
             with pytest.raises(Unreachable):
                 await transport.send(a_message())
-            await until(lambda number=number: holds(watch, number))
+            await until(partial(holds, watch, number))
 
 
 class Cut(Scenario):
@@ -183,6 +184,22 @@ def test_a_worker_whose_acknowledgements_or_confirms_get_lost_repeats_only_what_
         worker.signal(signal.SIGTERM)
         assert worker.wait() == 0, lab.told()
         lab.kills = CUTS  # each cut may repeat what one death of a process may
+        play.come_to_rest(lab)
+
+        assert problems_at_rest(lab, play, in_flight=play.in_flight) == []
+
+
+@pytest.mark.parametrize("rabbit", ["quorum"], indirect=True)
+def test_letters_whose_confirms_get_lost_are_sent_again_under_the_same_redrive_id(
+    rabbit: Rabbit, experiment: Callable[..., Experiment]
+) -> None:
+    with Proxy(rabbit.url) as proxy:
+        lab, play = experiment(rabbit=replace(rabbit, url=proxy.url, direct=rabbit.url)), Redriving(lots=3)
+        play.set_stage(lab)
+        proxy.cut_answers(ACKED)
+        assert lab.start_redriving().wait() == 0, lab.told()
+        assert proxy.cuts == 1
+        lab.kills = 1  # a cut may repeat what the death of the sender may
         play.come_to_rest(lab)
 
         assert problems_at_rest(lab, play, in_flight=play.in_flight) == []

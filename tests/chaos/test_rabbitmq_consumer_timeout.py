@@ -1,5 +1,5 @@
-"""F23, F25: a handler takes longer than the broker lets anybody keep a delivery. The broker closes the channel; the
-worker takes a new one, the message comes again, and the late end of the first run settles nothing.
+"""F23, F25: a handler takes longer than the broker lets anybody keep a delivery. The broker closes the channel;
+the worker takes a new one, the message comes again, and the late end of the first run settles nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from redrive.transports.rabbitmq.transport import RabbitTransport
 from support.patience import until
 from support.rabbitmq_server import PrivateRabbit
 from support.workshop import workshop
-
 
 IMPATIENT = "application:set_env(rabbit, {}, {})."
 

@@ -43,7 +43,7 @@ class Deadly:
 
 async def use(url: str, topology: str) -> None:
     """For a process that has to do with the queue alone: nothing makes it look at what stands beside."""
-    transport = RabbitTransport(url, topology=choose(Choice(topology=topology, app="shop")))  # type: ignore[arg-type]  # one of those
+    transport = RabbitTransport(url, topology=choose(Choice(topology=topology, app="shop")))
     try:
         message = Message(id=new_id(), queue="orders", body=b"{}", sent_at=SystemClock().now())
         await transport.send(message)

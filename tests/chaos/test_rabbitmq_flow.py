@@ -1,5 +1,6 @@
-"""F8, F23, F27, F28 on RabbitMQ: messages that come twice, handlers that always fail, that fail all at once, and that
-hold up everything. Each is one letter and one effect, attempts are counted, and the broker keeps what nobody can do.
+"""F8, F23, F27, F28 on RabbitMQ: messages that come twice, handlers that always fail, that fail all at once, and
+that hold up everything. Each is one letter and one effect, attempts are counted, and the broker keeps what
+nobody can do.
 """
 
 from __future__ import annotations

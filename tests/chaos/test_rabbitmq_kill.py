@@ -1,6 +1,6 @@
-"""F1, K1, K5 on RabbitMQ: kill -9 of processes that produce, work, redrive and reprocess, at every failpoint on the
-way of a message and at any moment, on quorum and classic queues. None lost, letters exact, every duplicate is of a
-message that was in flight when somebody died.
+"""F1, K1, K5 on RabbitMQ: kill -9 of processes that produce, work, redrive and reprocess, at every failpoint on
+the way of a message and at any moment, on quorum and classic queues. None lost, letters exact, every duplicate
+is of a message that was in flight when somebody died.
 
 `REDRIVE_CHAOS_KILLS` says how many kills in all (a quarter of it here), `REDRIVE_CHAOS_SEED` repeats the dice.
 """

@@ -88,6 +88,11 @@ async def test_silence_is_noticed_by_its_heartbeats_on_both_connections(proxy: P
         await until(is_back)
 
 
+async def test_a_heartbeat_that_amqp_cannot_say_is_a_whole_second(rabbitmq_url: str) -> None:
+    async with opened(rabbitmq_url, heartbeat=0.2) as transport:
+        assert (await transport._publishing.connection())._heartbeat == 1
+
+
 async def test_a_broker_that_says_nothing_to_a_new_connection_is_given_up(proxy: Proxy) -> None:
     proxy.fall_silent()
     async with opened(proxy.url, connect_timeout=0.2) as transport:

@@ -1,5 +1,5 @@
-"""F6, K11: publications that a real broker refuses, each for its own reason. They are told apart, the connection and
-whatever else travels on it survive, and nothing is acknowledged that no other sink has taken.
+"""F6, K11: publications that a real broker refuses, each for its own reason. They are told apart, the connection
+and whatever else travels on it survive, and nothing is acknowledged that no other sink has taken.
 """
 
 from __future__ import annotations

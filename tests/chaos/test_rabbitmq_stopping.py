@@ -1,5 +1,5 @@
-"""F2, F3, F22, K10, K24 on RabbitMQ: workers that are told to stop under load, that stand still for longer than the
-broker waits for a sign of life, and that die of a message.
+"""F2, F3, F22, K10, K24 on RabbitMQ: workers that are told to stop under load, that stand still for longer than
+the broker waits for a sign of life, and that die of a message.
 """
 
 from __future__ import annotations

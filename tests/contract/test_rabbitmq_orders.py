@@ -15,7 +15,9 @@ from redrive.errors import LeaseLost, PublishRefused, Unreachable
 from redrive.letter_query import LetterQuery
 from redrive.message import Message
 from redrive.stores import open_store
+from redrive.transports.rabbitmq.channel import Channel
 from redrive.transports.rabbitmq.methods import Connection, encode
+from redrive.transports.rabbitmq.settling import Tags
 from redrive.transports.rabbitmq.topology import Topology
 from redrive.transports.rabbitmq.transport import RabbitTransport
 from support.amqp_proxy import PUBLISH, proxied
@@ -90,6 +92,30 @@ class TestARetryThatDoesNotSucceedLeavesTheDeliveryInHand:
             proxy.let_through()
             await transport.release(delivery)
         await until(lambda: other.count("orders") == 2)  # the one, and the copy of which nobody knew
+
+
+async def test_r10_the_last_acks_have_their_moment_before_their_channel_goes(
+    rabbitmq_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the broker would have lost them is its luck: that we wait is not."""
+    order: list[str] = []
+    real_rest, real_close = Tags.rest, Channel.close
+
+    async def rest(tags: Tags) -> None:
+        await real_rest(tags)
+        order.append("rested")
+
+    async def close(channel: Channel) -> None:
+        order.append("closing")
+        await real_close(channel)
+
+    monkeypatch.setattr(Tags, "rest", rest)
+    monkeypatch.setattr(Channel, "close", close)
+    async with opened(rabbitmq_url) as transport:
+        await transport.send(message())
+        await transport.ack(await taken(transport))
+        await until(lambda: "closing" in order)
+    assert order[0] == "rested"
 
 
 async def test_what_waits_for_a_queue_that_nobody_has_made_yet_finds_it_made(
@@ -172,12 +198,13 @@ async def test_of_many_in_flight_exactly_the_ones_that_came_back_are_refused(
     rabbitmq_url: str, other: PlainClient
 ) -> None:
     """All have one routing key: where they go is told by a header."""
-    other.declare("orders")
+    other.declare("orders", queue_type="quorum")
     other.declare_exchange("events", "headers")
     for fate in ("kept", "lost"):
         other.channel.queue_bind("orders", "events", "", {"fate": fate})
-        for number in range(20):
-            other.publish("created", b"%d" % number, exchange="events", headers={"fate": fate})
+    for number in range(40):
+        headers = {"fate": ("kept", "lost")[number % 2]}
+        other.publish("created", b"%d" % number, exchange="events", headers=headers)
     async with opened(rabbitmq_url) as transport, aclosing(transport.receive("orders", prefetch=40)) as deliveries:
         given = [(await anext(deliveries)).message for _ in range(40)]
         other.channel.queue_unbind("orders", "events", "", {"fate": "lost"})

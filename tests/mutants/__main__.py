@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mutants import desk, driver, messages, worker
+from mutants.tables import MUTANTS
 from mutants.workbench import Ended, Fate, Workbench
 from support import rabbitmq_server
 from support.rabbitmq_server import EXISTING, EXISTING_MANAGEMENT, PrivateRabbit
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = (*driver.MUTANTS, *messages.MUTANTS, *worker.MUTANTS, *desk.MUTANTS)
 _AT_ONCE = 4
 """A test that notices a lost message mostly waits for it."""
 

@@ -117,8 +117,8 @@ _READ = (
     Mutant(
         name="alike-taken-for-one",
         file=f"{_HERE}/transport.py",
-        old='            identity = f"{alike}:{receipt.tags.generation}.{receipt.tag}"\n',
-        new="            identity = alike\n",
+        old='f"{alike}:{receipt.tags.generation}.{receipt.tag}"',
+        new="alike",
         why="of two messages alike the second is taken for the first, and is gone",
         tests=(f"{_ORDERS}::test_two_messages_alike_that_have_no_id_are_two",),
     ),

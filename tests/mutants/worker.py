@@ -68,13 +68,8 @@ MUTANTS = (
     Mutant(
         name="refused-by-the-store-acknowledged",
         file="collecting.py",
-        old="""            await self._wait_with(delivery, error)
-            await asyncio.shield(self._giving_back.start(delivery))
-            return
-""",
-        new="""            await self._transport.ack(delivery)
-            return
-""",
+        old="            await self._wait_with(delivery, error)\n",
+        new="            await self._transport.ack(delivery)\n",
         why="a letter that the store does not take is out of the queue and not in the store",
         tests=(f"{_COLLECTOR}::test_a_letter_that_the_store_refuses_is_told_and_does_not_hold_up_the_others",),
     ),

@@ -61,6 +61,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     """Without failures and with one consumer, messages arrive in the order they were sent."""
     lasting_identity: bool = True
     """A retried message keeps its source identity."""
+    exact_depths: bool = True
+    """A message is always counted somewhere: none is between two queues where nobody sees it."""
     clean_release: bool = True
     """A message that was given back is not marked as redelivered."""
 

@@ -106,9 +106,7 @@ def gather(
     evidence = Evidence()
     for line in read_history(history):
         _note(evidence, line)
-    if isinstance(broker, Rabbit):
-        evidence.on_broker = broker.messages()
-    elif broker is not None and _sound(broker, evidence):
+    if broker is not None and (isinstance(broker, Rabbit) or _sound(broker, evidence)):
         evidence.on_broker = places.on_broker(broker)
     if store is not None and _sound(store, evidence):
         for letter in places.letters(store):

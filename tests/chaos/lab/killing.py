@@ -31,8 +31,8 @@ def kill(lab: Experiment, play: Scenario, point: str, times: int) -> None:
 
 
 def problems_at_rest(lab: Experiment, play: Scenario, *, in_flight: int | None, quiet: bool = True) -> list[str]:
-    """What is wrong once all work is done. On its way from one queue of a broker to another a message is in neither,
-    so a worker may leave too early: then the next one comes. What is lost stays lost.
+    """What is wrong once all work is done. On its way from one queue of a broker to another a message is in
+    neither, so a worker may leave too early: then the next one comes. What is lost stays lost.
     """
     for _ in range(_RESTS):
         problems = lab.problems(in_flight, quiet=quiet)

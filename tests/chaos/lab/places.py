@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chaos.lab.rabbit import Rabbit
 from chaos.lab.rows import rows, rows_of_each
 
 if TYPE_CHECKING:
@@ -41,9 +42,11 @@ class Letter:
     """Redrive ids that were ever made for it."""
 
 
-def on_broker(path: Path) -> Counter[str]:
-    """How many copies of each message lie on the embedded broker, whatever the queue."""
-    return Counter(message_id for (message_id,) in rows(path, "SELECT message_id FROM messages"))
+def on_broker(broker: Path | Rabbit) -> Counter[str]:
+    """How many copies of each message lie on a broker, whatever the queue."""
+    if isinstance(broker, Rabbit):
+        return broker.messages()
+    return Counter(message_id for (message_id,) in rows(broker, "SELECT message_id FROM messages"))
 
 
 def letters(store: Database) -> list[Letter]:

@@ -156,7 +156,7 @@ async def _suffer(plan: str) -> None:
     if plan == "slow":
         await asyncio.sleep(_SLOW)
     if plan == "rigid":
-        time.sleep(_SLOW)  # noqa: ASYNC251  the fault is that it blocks
+        time.sleep(_SLOW)
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

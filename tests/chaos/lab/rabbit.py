@@ -1,4 +1,4 @@
-"""What lies on a RabbitMQ, asked by a client that is not the product's (pika) and by the broker's own management."""
+"""What lies on a RabbitMQ, asked by another client than the product's and by the broker's own management."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A client of AMQP 0-9-1 that shows and sends properties as the bytes they are. Shares no code with the product."""
+"""AMQP 0-9-1 with properties as the bytes they are. Shares no code with the product."""
 
 from __future__ import annotations
 
 import socket
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
 from pamqp import commands, frame
@@ -41,7 +41,7 @@ class RawClient:
         self._ask(commands.Channel.Open(), commands.Channel.OpenOk)
         self._ask(commands.Confirm.Select(), commands.Confirm.SelectOk)
 
-    def __enter__(self) -> RawClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

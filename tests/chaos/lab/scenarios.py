@@ -270,4 +270,4 @@ ON_RABBITMQ: dict[str, tuple[type[Scenario], ...]] = {
     "reprocess.received": (Reprocessing,),
     "reprocess.after_send": (Reprocessing,),
 }
-"""The points at which it matters that the broker is a server: what it holds, and what it was told, are two things."""
+"""The points at which it matters that the broker is a server: what it holds is not what it was told."""

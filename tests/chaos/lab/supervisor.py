@@ -149,8 +149,8 @@ class Experiment:
         return judge(evidence, quiet=quiet)
 
     def problems(self, in_flight: int | None, *, quiet: bool = True) -> list[str]:
-        """What is wrong now that all is quiet. Each kill may repeat what was in flight, and nothing else. `None`: it
-        may repeat anything.
+        """What is wrong now that all is quiet. Each kill may repeat what was in flight, and nothing else.
+        `None`: it may repeat anything.
         """
         verdict = self.verdict(quiet=quiet)
         assert verdict.acknowledged, "nothing was sent"

@@ -19,7 +19,16 @@ from redrive.telemetry.error_facts import error_facts
 from redrive.transports.rabbitmq import note as notes
 from redrive.transports.rabbitmq import properties as props
 from redrive.transports.rabbitmq import table as tables
-from redrive.transports.rabbitmq.content import COUNTS, DEATHS, MAGIC, moment, origin_of, split, text_of
+from redrive.transports.rabbitmq.content import (
+    COUNTS,
+    DEATHS,
+    MAGIC,
+    is_foreign,
+    moment,
+    origin_of,
+    split,
+    text_of,
+)
 from redrive.transports.rabbitmq.envelope import restore_control
 
 if TYPE_CHECKING:
@@ -187,8 +196,13 @@ def first_death(message: Message) -> str:
 
 
 def published_as(message: Message) -> tuple[bytes, bytes] | None:
-    """Exchange and routing key that its producer used, if they are known: of its oldest death, else as it came."""
-    told = _deaths(message.headers)
+    """Exchange and routing key that its producer used, if they are known: of its oldest death, else as it came.
+    Read off its properties: whoever sends it back has taken the deaths out of its headers.
+    """
+    if not is_foreign(message):
+        return None
+    table = _seen(split(message.properties or b"")[1]).table
+    told = [] if table is None else _deaths(_headers(_entries(table)))
     exchange, keys = (told[-1].get("exchange"), told[-1].get("routing-keys")) if told else (None, None)
     if not (isinstance(exchange, str) and isinstance(keys, list) and keys and isinstance(keys[0], str)):
         return origin_of(message)

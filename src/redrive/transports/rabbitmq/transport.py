@@ -65,7 +65,7 @@ _LARGE = 1 << 20
 class RabbitTransport:
     """`declare`: "missing" makes queues that are not there, "never" refuses instead."""
 
-    capabilities = Capabilities(lease_expiry=False, clean_release=False)
+    capabilities = Capabilities(lease_expiry=False, exact_depths=False, clean_release=False)
 
     def __init__(
         self,
