@@ -48,7 +48,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
 class Overlay(msgspec.Struct, frozen=True):
     error: ErrorNote | None
-    retry_count: Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+    retry_count: int
 
 
 _encoder = msgspec.json.Encoder()

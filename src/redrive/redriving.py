@@ -22,7 +22,6 @@ import msgspec
 from redrive import faults
 from redrive.control import stamp
 from redrive.dead_letter import Actor, Status, Transition
-from redrive.dialects import strip
 from redrive.errors import PublishRefused, Unreachable, UsageError
 from redrive.letter_query import LetterQuery
 from redrive.transports import OriginSending
@@ -186,11 +185,9 @@ def _origin_of(transport: Transport) -> Callable[..., Awaitable[None]]:
 
 
 def redriven(claim: Claim, key: bytes) -> Message:
-    """What is sent: the same id and bytes, as if it had never failed, without what brokers and frameworks wrote of
-    its failure, and with a ticket that only we can write.
-    """
+    """What is sent: the same id and bytes, as if it had never failed, with a ticket that only we can write."""
     message = claim.message.with_reset()
-    return message.with_headers(stamp(strip(message.headers), claim.ticket, key))
+    return message.with_headers(stamp(message.headers, claim.ticket, key))
 
 
 def _outcome(claim: Claim, result: Result, note: str = "") -> Outcome:

@@ -172,7 +172,7 @@ class PrivateRabbit(RabbitServer):
         """Does nothing if it runs; comes back when the node takes connections and its management answers."""
         if self._port_mapper is None:
             self._port_mapper = self._start_port_mapper()
-        if self._node is None:
+        if self._node is None or self._node.poll() is not None:  # one started in a thread dies with that thread
             self._node = self._spawn(self._scripts / "rabbitmq-server")
         deadline = time.monotonic() + _PATIENCE
         while not self._is_ready():

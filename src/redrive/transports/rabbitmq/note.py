@@ -18,6 +18,7 @@ from redrive.transports.rabbitmq.table import Entry
 
 NAME = b"x-redrive"
 _MARK = bytes((len(NAME),)) + NAME
+_MOST = 2**31
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -77,6 +78,8 @@ def decode(entry: Entry) -> Note | None:
     if entry.value[:1] != b"x":
         return None
     try:
-        return _decoder.decode(entry.value[5:])
+        note = _decoder.decode(entry.value[5:])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    counted = note.overlay is None or 0 <= note.overlay.retry_count < _MOST
+    return note if counted else None
