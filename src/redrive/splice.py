@@ -1,24 +1,19 @@
 """New `data` in an envelope of ours, every other byte left as it was (G2).
 
-Decoding and encoding again would rewrite what nobody touched: spacing, key order, `1.10`, escapes. So the
-place of `data` is found in the text, and only that stretch is exchanged.
+The place of `data` is found in the text (`json_places`), and only that stretch is exchanged.
 """
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from redrive.errors import Refused
+from redrive.json_places import places
 
 if TYPE_CHECKING:
     from redrive.message import Message
-
-# Numbers are only stepped over: as text they have no limit of digits and lose nothing.
-_stepping = json.JSONDecoder(parse_int=str, parse_float=str, strict=False)
-_SPACE = " \t\n\r"
 
 
 def with_payload(message: Message, payload: bytes) -> Message:
@@ -32,8 +27,8 @@ def with_data(message: Message, data: bytes) -> Message:
     """The enveloped message with `data` (valid JSON) in place of its own. Refused if its place cannot be told."""
     body = message.body or b""
     try:
-        start, end = _place_of_data(body.decode())
-    except (ValueError, RecursionError):
+        start, end = places(body.decode())["data"]
+    except (ValueError, KeyError, RecursionError):
         raise _no_place() from None
     text = body.decode()
     changed = text[:start].encode() + data + text[end:].encode()
@@ -48,27 +43,6 @@ def _no_place() -> Refused:
         "cannot tell where the envelope's data begins and ends",
         remedy="edit the whole body instead: redrive edit --body",
     )
-
-
-def _place_of_data(text: str) -> tuple[int, int]:
-    place: tuple[int, int] | None = None
-    at = _skip(text, _skip(text, 0) + 1)  # behind the opening brace
-    while text[at : at + 1] == '"':
-        key, at = _stepping.raw_decode(text, at)
-        start = _skip(text, _skip(text, at) + 1)  # behind the colon
-        _, end = _stepping.raw_decode(text, start)
-        if key == "data":
-            place = start, end  # a key that comes twice: the last one counts, as in the reader
-        at = _skip(text, _skip(text, end) + 1)  # behind the comma
-    if place is None:
-        raise ValueError("no data")
-    return place
-
-
-def _skip(text: str, at: int) -> int:
-    while text[at : at + 1] in _SPACE and at < len(text):
-        at += 1
-    return at
 
 
 def _differ_in_data_only(before: Message, after: Message, data: bytes) -> bool:

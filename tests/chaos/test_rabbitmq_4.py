@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,12 +22,13 @@ from redrive.transports.rabbitmq.topology import Topology
 from redrive.transports.rabbitmq.transport import RabbitTransport
 from support import debian_13
 from support.at_work import settings_on, working
+from support.opened_rabbitmq import opened, taken
 from support.patience import until
 from support.plain_client import PlainClient
 from support.rabbitmq_server import PrivateRabbit, vhost_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from redrive.transports import Delivery
@@ -63,22 +64,8 @@ def other(url: str) -> Iterator[PlainClient]:
         yield client
 
 
-@asynccontextmanager
-async def opened(url: str, **options: Any) -> AsyncIterator[RabbitTransport]:
-    transport = RabbitTransport(url, **options)
-    try:
-        yield transport
-    finally:
-        await transport.close()
-
-
 def message(body: bytes = b"{}") -> Message:
     return Message(id=new_id(), queue="orders", body=body, sent_at=datetime(2026, 3, 1, tzinfo=UTC))
-
-
-async def taken(transport: RabbitTransport, queue: str = "orders") -> Delivery:
-    async with asyncio.timeout(PATIENCE), aclosing(transport.receive(queue, prefetch=1)) as deliveries:
-        return await anext(deliveries)
 
 
 class Contract4(TransportContract):

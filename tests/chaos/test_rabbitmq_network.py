@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ from chaos.lab.supervisor import Experiment
 from redrive.clock import SystemClock, new_id
 from redrive.errors import Unreachable
 from redrive.message import Message
-from redrive.transports.rabbitmq.transport import RabbitTransport
+from support.opened_rabbitmq import opened
 from support.patience import until
 
 HEARTBEAT = 1.0
@@ -30,15 +30,6 @@ HEARTBEAT = 1.0
 def proxy(rabbitmq_url: str) -> Iterator[Proxy]:
     with Proxy(rabbitmq_url) as opened:
         yield opened
-
-
-@asynccontextmanager
-async def opened(url: str, **options: Any) -> AsyncIterator[RabbitTransport]:
-    transport = RabbitTransport(url, **options)
-    try:
-        yield transport
-    finally:
-        await transport.close()
 
 
 def a_message(size: int = 10) -> Message:

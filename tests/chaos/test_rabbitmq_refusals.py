@@ -5,8 +5,6 @@ and whatever else travels on it survive, and nothing is acknowledged that no oth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,21 +19,13 @@ from redrive.transports import Transport
 from redrive.transports.rabbitmq.content import MAGIC
 from redrive.transports.rabbitmq.topology import QueueSpec
 from redrive.transports.rabbitmq.transport import RabbitTransport
+from support.opened_rabbitmq import opened
 from support.patience import until
 from support.rabbitmq_server import PrivateRabbit, RabbitServer, vhost_of
 from support.workshop import workshop
 
 TOO_LARGE = 200_000
 FULL = {"x-max-length": 1, "x-overflow": "reject-publish"}
-
-
-@asynccontextmanager
-async def opened(url: str, **options: Any) -> AsyncIterator[RabbitTransport]:
-    transport = RabbitTransport(url, **options)
-    try:
-        yield transport
-    finally:
-        await transport.close()
 
 
 def a_message(queue: str, body: bytes = b"{}", **fields: Any) -> Message:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from redrive import faults
+from redrive.epoch import microseconds
 from redrive.errors import LeaseLost, Unreachable
 from redrive.testing import InstantClock, ManualClock
 from redrive.transports import Names, QueueDepth
 from redrive.transports.embedded_lease import Lease
-from redrive.transports.embedded_row import microseconds
 from redrive.transports.embedded_table import MessageTable
 from support.embedded_broker import LEASE, MEMORY, Closing, a_message, ask, opened, take
 

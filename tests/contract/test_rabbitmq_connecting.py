@@ -5,7 +5,7 @@ properties that decide who comes first and who goes.
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,11 +23,12 @@ from redrive.transports.rabbitmq.transport import RabbitTransport
 from support.amqp_proxy import PUBLISH, proxied
 from support.certificates import make_certificates
 from support.loopback_ports import free_ports
+from support.opened_rabbitmq import message, opened
 from support.patience import until
 from support.plain_client import PlainClient
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from redrive.transports import Delivery
@@ -40,19 +41,6 @@ PATIENCE = 30.0
 def other(rabbitmq_url: str) -> Iterator[PlainClient]:
     with PlainClient(rabbitmq_url) as client:
         yield client
-
-
-@asynccontextmanager
-async def opened(url: str, **options: Any) -> AsyncIterator[RabbitTransport]:
-    transport = RabbitTransport(url, **options)
-    try:
-        yield transport
-    finally:
-        await transport.close()
-
-
-def message(body: bytes = b"{}", **fields: Any) -> Message:
-    return Message(id=new_id(), queue="orders", body=body, sent_at=datetime(2026, 3, 1, tzinfo=UTC), **fields)
 
 
 async def taken(transport: RabbitTransport, count: int = 1) -> list[Delivery]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -22,13 +21,13 @@ from redrive.transports.rabbitmq import properties as props
 from redrive.transports.rabbitmq.content import MAGIC
 from redrive.transports.rabbitmq.topology import Topology
 from redrive.transports.rabbitmq.topology_choice import Choice, choose
-from redrive.transports.rabbitmq.transport import RabbitTransport
 from support.amqp_proxy import HEADER, proxied
+from support.opened_rabbitmq import opened, taken
 from support.plain_client import PlainClient
 from support.rabbitmq_server import vhost_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
     from redrive.transports import Delivery
     from support.rabbitmq_server import RabbitServer
@@ -73,20 +72,6 @@ def other(rabbitmq_url: str) -> Iterator[PlainClient]:
         for queue in ("orders", "copies"):
             client.declare(queue, queue_type="quorum")
         yield client
-
-
-@asynccontextmanager
-async def opened(url: str, **options: Any) -> AsyncIterator[RabbitTransport]:
-    transport = RabbitTransport(url, **options)
-    try:
-        yield transport
-    finally:
-        await transport.close()
-
-
-async def taken(transport: RabbitTransport, queue: str = "orders") -> Delivery:
-    async with asyncio.timeout(PATIENCE), aclosing(transport.receive(queue, prefetch=1)) as deliveries:
-        return await anext(deliveries)
 
 
 def encoded(**given: Any) -> bytes:

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from redrive import App
-from redrive.clock import SystemClock, new_id
+from redrive.clock import SystemClock
 from redrive.errors import LeaseLost, PublishRefused, Unreachable
 from redrive.letter_query import LetterQuery
-from redrive.message import Message
 from redrive.stores import open_store
 from redrive.transports.rabbitmq.channel import Channel
 from redrive.transports.rabbitmq.methods import Connection, encode
 from redrive.transports.rabbitmq.settling import Tags
 from redrive.transports.rabbitmq.topology import Topology
-from redrive.transports.rabbitmq.transport import RabbitTransport
 from support.amqp_proxy import PUBLISH, proxied
 from support.at_work import settings_on, working
+from support.opened_rabbitmq import message, opened, taken
 from support.patience import until
 from support.plain_client import PlainClient
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from redrive.transports import Delivery
 
 PATIENCE = 30.0
 
@@ -38,24 +36,6 @@ PATIENCE = 30.0
 def other(rabbitmq_url: str) -> Iterator[PlainClient]:
     with PlainClient(rabbitmq_url) as client:
         yield client
-
-
-@asynccontextmanager
-async def opened(url: str, **options: Any) -> AsyncIterator[RabbitTransport]:
-    transport = RabbitTransport(url, **options)
-    try:
-        yield transport
-    finally:
-        await transport.close()
-
-
-def message(body: bytes = b"{}", **fields: Any) -> Message:
-    return Message(id=new_id(), queue="orders", body=body, sent_at=datetime(2026, 3, 1, tzinfo=UTC), **fields)
-
-
-async def taken(transport: RabbitTransport, queue: str = "orders") -> Delivery:
-    async with asyncio.timeout(PATIENCE), aclosing(transport.receive(queue, prefetch=1)) as deliveries:
-        return await anext(deliveries)
 
 
 class TestARetryThatDoesNotSucceedLeavesTheDeliveryInHand:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing, asynccontextmanager
-from datetime import UTC, datetime
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -14,7 +13,6 @@ import pytest
 import structlog
 
 from redrive import App, Message
-from redrive.clock import new_id
 from redrive.errors import LeaseLost, PublishRefused, Unreachable
 from redrive.letter_query import LetterQuery
 from redrive.stores import open_store
@@ -31,6 +29,7 @@ from support.amqp_proxy import (
     proxied,
 )
 from support.at_work import settings_on, working
+from support.opened_rabbitmq import message, opened
 from support.patience import until
 from support.plain_client import PlainClient
 from support.rabbitmq_server import vhost_of
@@ -55,19 +54,6 @@ async def proxy(rabbitmq_url: str) -> AsyncIterator[AmqpProxy]:
 def other(rabbitmq_url: str) -> Iterator[PlainClient]:
     with PlainClient(rabbitmq_url) as client:
         yield client
-
-
-@asynccontextmanager
-async def opened(url: str, **options: Any) -> AsyncIterator[RabbitTransport]:
-    transport = RabbitTransport(url, **options)
-    try:
-        yield transport
-    finally:
-        await transport.close()
-
-
-def message(body: bytes = b"{}", queue: str = "orders", **fields: Any) -> Message:
-    return Message(id=new_id(), queue=queue, body=body, sent_at=datetime(2026, 3, 1, tzinfo=UTC), **fields)
 
 
 async def taken(transport: RabbitTransport, count: int = 1, queue: str = "orders") -> list[Delivery]:

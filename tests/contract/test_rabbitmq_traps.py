@@ -4,32 +4,27 @@ shown, with a plain client, and then that we step over it.
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import aclosing, asynccontextmanager
-from datetime import UTC, datetime
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from redrive.clock import new_id
-from redrive.message import Message
 from redrive.transports.rabbitmq import properties as props
 from redrive.transports.rabbitmq import table as tables
 from redrive.transports.rabbitmq.topology import Topology
 from redrive.transports.rabbitmq.topology_choice import Choice, choose
-from redrive.transports.rabbitmq.transport import RabbitTransport
 from support.amqp_proxy import GET, NACK, RECOVER, REJECT, proxied
 from support.desk import Desk
+from support.opened_rabbitmq import message, opened, taken
 from support.patience import until
 from support.plain_client import PlainClient
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from redrive.transports import Delivery
     from support.rabbitmq_server import RabbitServer
 
 PATIENCE = 30.0
@@ -40,24 +35,6 @@ CLASSIC = Topology(queue_type="classic")
 def other(rabbitmq_url: str) -> Iterator[PlainClient]:
     with PlainClient(rabbitmq_url) as client:
         yield client
-
-
-@asynccontextmanager
-async def opened(url: str, **options: Any) -> AsyncIterator[RabbitTransport]:
-    transport = RabbitTransport(url, **options)
-    try:
-        yield transport
-    finally:
-        await transport.close()
-
-
-def message(body: bytes = b"{}", **fields: Any) -> Message:
-    return Message(id=new_id(), queue="orders", body=body, sent_at=datetime(2026, 3, 1, tzinfo=UTC), **fields)
-
-
-async def taken(transport: RabbitTransport, queue: str = "orders") -> Delivery:
-    async with asyncio.timeout(PATIENCE), aclosing(transport.receive(queue, prefetch=1)) as deliveries:
-        return await anext(deliveries)
 
 
 async def expired(other: PlainClient) -> None:

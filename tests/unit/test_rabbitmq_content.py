@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from redrive.errors import PublishRefused, TrailTooLong
 from redrive.message import Message
@@ -119,7 +119,9 @@ def test_somebody_elses_comes_back_from_its_retry_byte_for_byte(raw: bytes, body
     packed = pack(came, RETRY, KEPT)
     found = arrived(packed)
     assert (found.message.properties, found.message.body) == (MAGIC + ORIGIN + came_without_counts(raw), body)
-    assert found.message == came
+    assert repr(astuple(found.message)) == repr(
+        astuple(came)
+    )  # as text: a header may be no number, which equals none
     assert found.note is not None
     assert (found.note.attempt, found.note.trail, found.note.identity) == (2, b"story", "i-1")
 

@@ -14,12 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from redrive.clock import Clock, SystemClock
+from redrive.epoch import microseconds
 from redrive.errors import ConfigurationError, LeaseLost, PublishRefused, UsageError
 from redrive.group_commit import GroupCommit, explain_sqlite
 from redrive.transports import Capabilities, Delivery, Names, QueueDepth
 from redrive.transports.embedded_lease import Lease, Leases
 from redrive.transports.embedded_receiver import Receiver, Surroundings
-from redrive.transports.embedded_row import encode_message, encode_overlay, microseconds
+from redrive.transports.embedded_row import encode_message, encode_overlay
 from redrive.transports.embedded_table import DELAYED, MEMORY, NOBODY, READY, MessageTable, Place
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from redrive.epoch import moment
 from redrive.transports import Delivery
 from redrive.transports.embedded_lease import Lease
-from redrive.transports.embedded_row import decode_message, moment
+from redrive.transports.embedded_row import decode_message
 from redrive.transports.embedded_table import LEASED
 
 if TYPE_CHECKING:

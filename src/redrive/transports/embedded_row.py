@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
 
+from redrive.epoch import microseconds, moment
 from redrive.headers import decode_headers, encode_headers
 from redrive.message import Message, Overlay
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 _encoder = msgspec.msgpack.Encoder()
 _overlay_decoder = msgspec.msgpack.Decoder(Overlay)
@@ -38,15 +35,6 @@ class Row(NamedTuple):
 
 
 COLUMNS = ", ".join(Row._fields)
-
-
-def microseconds(moment: datetime) -> int:
-    """Whole microseconds since 1970: exact, where seconds as a float are not."""
-    return (moment - EPOCH) // _MICROSECOND
-
-
-def moment(microseconds: int) -> datetime:
-    return EPOCH + timedelta(microseconds=microseconds)
 
 
 def encode_message(message: Message) -> tuple[Any, ...]:

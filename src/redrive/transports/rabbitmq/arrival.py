@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import structlog
 from msgspec.structs import replace
 
+from redrive.epoch import EPOCH, moment
 from redrive.headers import decode_headers
 from redrive.message import Message
 from redrive.telemetry.error_facts import error_facts
@@ -24,7 +25,6 @@ from redrive.transports.rabbitmq.content import (
     DEATHS,
     MAGIC,
     is_foreign,
-    moment,
     origin_of,
     split,
     text_of,
@@ -168,7 +168,7 @@ def _read_own(arrived: Arrived, note: Note, entries: list[tables.Entry], seen: p
         id=text_of(note.id if note.id is not None else seen.message_id or b""),
         queue=_own_queue(note, arrived.queue),
         body=None if note.bodiless and not body else restore_control(body, note.control),
-        sent_at=moment(note.sent_at or 0),
+        sent_at=noted_moment(note.sent_at or 0),
         headers=_own_headers(note, entries),
         key=note.key,
         source=None if source is None else text_of(source),
@@ -189,6 +189,14 @@ def _own_headers(note: Note, entries: list[tables.Entry]) -> Headers:
     return _headers(entries)
 
 
+def noted_moment(since: int) -> datetime:
+    """A time out of a note: whoever wrote it."""
+    try:
+        return moment(since)
+    except OverflowError:
+        return EPOCH
+
+
 def first_death(message: Message) -> str:
     """When it was first dead-lettered, as far as its headers tell: the same message may die again later (G3)."""
     told = _deaths(message.headers)
@@ -197,7 +205,7 @@ def first_death(message: Message) -> str:
 
 def published_as(message: Message) -> tuple[bytes, bytes] | None:
     """Exchange and routing key that its producer used, if they are known: of its oldest death, else as it came.
-    Read off its properties: whoever sends it back has taken the deaths out of its headers.
+    Read off its properties: its headers are a view, and may have been edited.
     """
     if not is_foreign(message):
         return None

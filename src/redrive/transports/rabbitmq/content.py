@@ -8,11 +8,11 @@ its fields are copied byte for byte, but for what must not travel twice (`_LEFT_
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from redrive.epoch import microseconds
 from redrive.errors import PublishRefused, TrailTooLong
 from redrive.headers import encode_headers
 from redrive.message import Message, Overlay
@@ -36,8 +36,6 @@ _COPIED_TWICE = 24 * 1024
 fit.
 """
 MAGIC = b"amqp\x00"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _JSON = b"\x10application/json"
 _MAX_PRIORITY = 255
 
@@ -83,9 +81,8 @@ def _pack(message: Message, note: Note, how: Sending) -> Packed:
     afresh = not how.keep and message.overlay == Overlay(None, 0)
     if (how.envelope or afresh) and message.envelope is not None:  # S3's consumers count in there (trap 18)
         body, control = write_control(message)
-        note = replace(
-            note, control=control if how.keep else None
-        )  # one that starts afresh has this body for good
+        # One that starts afresh has this body for good.
+        note = replace(note, control=control if how.keep else None)
     if is_foreign(message):
         return Packed(_foreign(message, body, note, how), body)
     return Packed(_own(message, body, note, how), body)
@@ -213,17 +210,6 @@ def origin_of(message: Message) -> tuple[bytes, bytes] | None:
     origin, _ = split(message.properties or b"")
     exchange = origin[1 : 1 + origin[0]]
     return exchange, origin[2 + len(exchange) :]
-
-
-def microseconds(when: datetime) -> int:
-    return (when - _EPOCH) // _MICROSECOND
-
-
-def moment(since: int) -> datetime:
-    try:
-        return _EPOCH + timedelta(microseconds=since)
-    except OverflowError:
-        return _EPOCH
 
 
 def _raw_of(message: Message) -> bytes:

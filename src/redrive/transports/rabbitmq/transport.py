@@ -19,18 +19,25 @@ import structlog
 
 from redrive import faults
 from redrive.clock import Clock, SystemClock, new_id
+from redrive.epoch import microseconds
 from redrive.errors import ConfigurationError, LeaseLost, PublishRefused, RedriveError, Unreachable, UsageError
 from redrive.transports import Capabilities, Delivery, Names, QueueDepth
 from redrive.transports.rabbitmq import address as addresses
 from redrive.transports.rabbitmq.administration import DeclarationRefused
-from redrive.transports.rabbitmq.arrival import Arrived, first_death, published_as, rejections, unpack
+from redrive.transports.rabbitmq.arrival import (
+    Arrived,
+    first_death,
+    noted_moment,
+    published_as,
+    rejections,
+    unpack,
+)
 from redrive.transports.rabbitmq.connection import connect
 from redrive.transports.rabbitmq.content import (
     FRAME_RESERVE,
     Packed,
     Sending,
-    microseconds,
-    moment,
+    is_foreign,
     origin_of,
     pack,
     text_of,
@@ -126,9 +133,8 @@ class RabbitTransport:
         target = message.queue if queue is None else queue
         self._check_name(target)
         kept = delay > 0 or self.names.home_of_dead(target) is not None
-        note = self._note(message, target, delay=delay, trail=trail) if kept or trail else Note()
-        if message.properties is None:
-            note = self._note(message, target, delay=delay, trail=trail)
+        noted = kept or trail or not is_foreign(message)  # else it goes out as it came
+        note = self._note(message, target, delay=delay, trail=trail) if noted else Note()
         await self._publish(self._place_for(target, delay), message, note, keep=kept)
 
     def receive(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
@@ -358,10 +364,10 @@ class RabbitTransport:
             alike=alike,
             attempt=self._attempt(arrived, message, note.attempt),
             redelivered=redelivered,
-            first_attempt_at=None if note.first_attempt_at is None else moment(note.first_attempt_at),
+            first_attempt_at=None if note.first_attempt_at is None else noted_moment(note.first_attempt_at),
             trail=note.trail,
             receipt=receipt,
-            due_since=None if note.put_at is None else moment(note.due_at or note.put_at),
+            due_since=None if note.put_at is None else noted_moment(note.due_at or note.put_at),
         )
         if note.due_at is not None and note.due_at > microseconds(arrived.now):
             self._start(self._put_off(delivery, note))
