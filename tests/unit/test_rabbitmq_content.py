@@ -121,7 +121,7 @@ def test_somebody_elses_comes_back_from_its_retry_byte_for_byte(raw: bytes, body
     assert (found.message.properties, found.message.body) == (MAGIC + ORIGIN + came_without_counts(raw), body)
     assert repr(astuple(found.message)) == repr(
         astuple(came)
-    )  # as text: a header may be no number, which equals none
+    )  # as text: NaN equals nothing
     assert found.note is not None
     assert (found.note.attempt, found.note.trail, found.note.identity) == (2, b"story", "i-1")
 
