@@ -119,9 +119,7 @@ def test_somebody_elses_comes_back_from_its_retry_byte_for_byte(raw: bytes, body
     packed = pack(came, RETRY, KEPT)
     found = arrived(packed)
     assert (found.message.properties, found.message.body) == (MAGIC + ORIGIN + came_without_counts(raw), body)
-    assert repr(astuple(found.message)) == repr(
-        astuple(came)
-    )  # as text: NaN equals nothing
+    assert repr(astuple(found.message)) == repr(astuple(came))  # as text: NaN equals nothing
     assert found.note is not None
     assert (found.note.attempt, found.note.trail, found.note.identity) == (2, b"story", "i-1")
 
