@@ -4,6 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
+# Tests start Python more than a thousand times: without compiled files, each would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup postgres rabbitmq run test lint bench chaos mutants clean
 
@@ -15,7 +18,7 @@ setup: $(READY) ## Make .venv with redrive and everything the other targets need
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "redrive needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench,postgres,rabbitmq]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench,postgres,rabbitmq,schema]'
 	@touch $(READY)
 
 run: setup ## See it work: a small shop whose messages fail, are retried, set apart and put back
@@ -50,8 +53,8 @@ rabbitmq: ## Install RabbitMQ's programs if the tests would miss them
 	  echo 'no RabbitMQ or amqp-tools here, so their tests will be skipped: apt-get install rabbitmq-server amqp-tools openssl (as root), or set REDRIVE_TEST_RABBITMQ=amqp://...'; \
 	fi
 
-test: setup postgres rabbitmq ## Run all tests (ARGS="-k name" for some)
-	$(BIN)/python -m pytest $(ARGS)
+test: setup postgres rabbitmq ## Run all tests (ARGS="-n 0 -k name" for some, in one process)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: setup ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
@@ -64,7 +67,8 @@ bench: setup ## List the benchmarks, or run one: make bench NAME=embedded (ARGS=
 
 chaos: setup postgres rabbitmq ## The long kill tests: make chaos KILLS=2000
 	@PYTHONPATH=tests $(BIN)/python -m support.debian_13
-	REDRIVE_TEST_RABBITMQ_4=1 REDRIVE_CHAOS_KILLS=$(or $(KILLS),2000) $(BIN)/python -m pytest tests/chaos $(ARGS)
+	REDRIVE_TEST_RABBITMQ_4=1 REDRIVE_CHAOS_KILLS=$(or $(KILLS),2000) REDRIVE_STATEFUL_STEPS=$(or $(STEPS),500000) \
+	  $(BIN)/python -m pytest tests/chaos tests/stateful $(ARGS)
 
 mutants: setup rabbitmq ## Break the order of writes on purpose, each way once: the tests must notice (ARGS="--only NAME")
 	@PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)

@@ -1,16 +1,19 @@
 """No test depends on how fast the machine is: hypothesis would otherwise measure every example.
 
-PostgreSQL and RabbitMQ are started once each, by the first test that asks for them.
+PostgreSQL and RabbitMQ are started once each, by the first test that asks for them, in each of pytest's processes.
+Nobody waits for a disk: the folders of the tests are in memory, those of failed tests stay.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from support import postgres_server, rabbitmq_server
+from support.in_memory import folder_in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +23,19 @@ if TYPE_CHECKING:
 
 settings.register_profile("unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+if (in_memory := folder_in_memory()) is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", in_memory)  # pytest's own name for where `tmp_path` is
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n auto` means: more than the processors, since many tests wait for a server, and never very many,
+    since each process has servers of its own. One process, where all would share a server that is named to us.
+    """
+    if os.environ.get(postgres_server.EXISTING) or os.environ.get(rabbitmq_server.EXISTING):
+        return 0
+    return min(2 * (os.cpu_count() or 1), 8)
 
 
 @pytest.fixture(scope="session")

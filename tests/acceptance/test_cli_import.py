@@ -254,7 +254,7 @@ def test_bad_rows_are_told_with_file_and_line_and_the_rest_comes_in(desk: Desk) 
         b'{"queue": "a", "data": 1, "at": -99999999999999}',
         b"x,y\n1,2\n",
         b"\x1f\x8bnot gzip",
-        gzip.compress(b"[{")[:-4],
+        gzip.compress(b"[{", mtime=0)[:-4],
         b'{"redrive_archive":{"version":99,"written_at":"","by":""}}\n',
         b'{"redrive_archive":7}\n',
         b'{"id":"x","status":"PENDING","group_id":"y","identity":"z","message":{},"changed_at":""}\n',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -38,12 +39,12 @@ def listed(desk: Desk, *filters: str) -> list[str]:
 
 def test_the_newest_letter_comes_first_in_one_line_that_says_what_and_when(desk: Desk) -> None:
     desk.record(dead(error=TimeoutError("no answer"), attempts=5, age=timedelta(days=3, hours=4)))
-    desk.record(dead(queue="mail"))
+    desk.record(dead(queue="mail", age=timedelta(days=1, hours=2)))
 
     header, newest, oldest = desk.redrive("list").out.splitlines()
 
     assert header.split() == ["ID", "STATUS", "QUEUE", "ERROR", "ATTEMPTS", "AGE"]
-    assert newest.split()[1:] == ["PENDING", "mail", "ValueError:", "no", "such", "customer", "2", "0s"]
+    assert newest.split()[1:] == ["PENDING", "mail", "ValueError:", "no", "such", "customer", "2", "1d2h"]
     assert oldest.split()[1:] == ["PENDING", "orders", "TimeoutError:", "no", "answer", "5", "3d4h"]
 
 
@@ -246,7 +247,8 @@ def test_letters_of_one_cause_are_one_group_whatever_the_order_number(desk: Desk
     titles = "GROUP PENDING TOTAL LAST 24 HOURS QUEUE HANDLER OWNER VERDICT CAUSE LAST SEEN"
     assert " ".join(header.split()) == titles
     assert " ".join(first.split()[1:3]) == "3 3"
-    assert " ".join(first.split()[4:]) == "orders charge ValueError: order <n> has no customer 0s ago"
+    cause = "ValueError: order <n> has no customer"
+    assert re.fullmatch(rf"orders charge {cause} \d+s ago", " ".join(first.split()[4:]))
     assert second.split()[1:3] == ["1", "1"]
     assert len(listed(desk, "--group", first.split()[0])) == 3
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -32,9 +33,23 @@ from redrive.testing.store_case import ANN, letter, place
 from redrive.testing.store_contract import StoreContract
 
 
+@pytest.fixture(scope="session")
+def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With all tables and no letter: a copy is quicker than making them anew for each of hundreds of tests."""
+    path = tmp_path_factory.mktemp("empty") / "letters.db"
+
+    async def make() -> None:
+        async with opened(path) as store:
+            await store.find(LetterQuery())
+
+    asyncio.run(make())
+    return path
+
+
 class TestSqliteStore(StoreContract):
     @pytest.fixture
-    def location(self, tmp_path: Path) -> str:
+    def location(self, tmp_path: Path, empty_file: Path) -> str:
+        shutil.copy(empty_file, tmp_path / "letters.db")
         return f"sqlite:///{tmp_path}/letters.db"
 
     def open(self, location: str, clock: Clock) -> DeadLetterStore:

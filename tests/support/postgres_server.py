@@ -13,7 +13,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,8 @@ import pytest
 
 from redrive.stores.schema import compatibility, counter_deltas, metadata
 from redrive.stores.upgrade import upgrade
+from support.in_memory import folder_in_memory
+from support.loopback_ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
@@ -38,7 +39,6 @@ T = TypeVar("T")
 EXISTING = "REDRIVE_TEST_POSTGRES"
 ROLE = "redrive"
 _PATIENCE = 60.0
-_ENOUGH = 4 * 2**30
 _END_OTHERS = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1"
 _LOOK_EVERY = 0.01
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
@@ -109,8 +109,8 @@ class PrivatePostgres(PostgresServer):
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         self._binaries = _binaries()
-        self._folder = Path(tempfile.mkdtemp(prefix="redrive-pg-", dir=_memory()))
-        self._port = _free_port()
+        self._folder = Path(tempfile.mkdtemp(prefix="redrive-pg-", dir=folder_in_memory()))
+        [self._port] = free_ports(1)
         self._settings = dict(settings or {})
         self._process: subprocess.Popen[bytes] | None = None
         super().__init__(f"postgresql://{ROLE}@127.0.0.1:{self._port}/postgres")
@@ -215,16 +215,6 @@ def own(settings: Mapping[str, str] | None = None) -> PrivatePostgres:
     return PrivatePostgres(settings)
 
 
-def _memory() -> str | None:
-    """In memory where there is enough of it: the server syncs as always, and the tests, which kill processes and
-    not the machine, cannot tell the difference, except that nobody waits for a disk.
-    """
-    shared = Path("/dev/shm")  # noqa: S108  a folder with a name of its own is made in it
-    if shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > _ENOUGH:
-        return str(shared)
-    return None
-
-
 def _binaries() -> Path:
     packaged = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda each: float(each.parent.name))
     found = shutil.which("postgres")
@@ -256,13 +246,6 @@ def _account() -> pwd.struct_passwd:
 def _die_with_the_tests() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGQUIT)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def _ask(url: str, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:

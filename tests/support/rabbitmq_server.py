@@ -30,6 +30,7 @@ from uuid import uuid4
 import pytest
 
 from support.certificates import Certificates, make_certificates
+from support.in_memory import folder_in_memory
 from support.loopback_ports import free_ports
 
 if TYPE_CHECKING:
@@ -37,11 +38,15 @@ if TYPE_CHECKING:
 
 EXISTING = "REDRIVE_TEST_RABBITMQ"
 EXISTING_MANAGEMENT = "REDRIVE_TEST_RABBITMQ_MANAGEMENT"
+PLUGINS = ("rabbitmq_management",)
 _PATIENCE = 120.0
-_ENOUGH = 4 * 2**30
 _LOOK_EVERY = 0.05
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
 _FEW_THREADS = "+S 2:2 +SDcpu 1:1 +SDio 2 +A 2"
+_NO_SPINNING = (
+    "+sbwt none +sbwtdcpu none +sbwtdio none"  # an idle scheduler sleeps and leaves the processor to the tests
+)
+_SOON_COUNTED = "-rabbit quorum_tick_interval 500"  # milliseconds until the figures of a quorum queue are new
 _PERMISSIONS = {"configure": ".*", "write": ".*", "read": ".*"}
 _CONFIGURATION = """
 listeners.tcp.1 = 127.0.0.1:{amqp}
@@ -135,13 +140,21 @@ class PrivateRabbit(RabbitServer):
 
     `configuration` are further lines of rabbitmq.conf. With `tls` there is `tls_url` too, and the file of the
     authority to trust is `certificates.authority`. `root`: of the system whose RabbitMQ it is, in which paths mean
-    what they mean here (`support.debian_13`).
+    what they mean here (`support.debian_13`). `plugins` are enabled beside PLUGINS.
     """
 
-    def __init__(self, *, configuration: Sequence[str] = (), tls: bool = False, root: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        configuration: Sequence[str] = (),
+        tls: bool = False,
+        root: Path | None = None,
+        plugins: tuple[str, ...] = (),
+    ) -> None:
         self._root = root
+        self._plugins = plugins
         self._scripts = _scripts(root or Path("/"))
-        place = _memory() if root is None else root / "tmp"
+        place = folder_in_memory() if root is None else root / "tmp"
         self._folder = Path(tempfile.mkdtemp(prefix="redrive-rabbit-", dir=place))
         self._amqp, self._management, self._distribution, self._mapper, self._tls, self._ctl = free_ports(6)
         super().__init__(f"amqp://guest:guest@127.0.0.1:{self._amqp}/", f"http://127.0.0.1:{self._management}")
@@ -235,7 +248,7 @@ class PrivateRabbit(RabbitServer):
         if self.certificates is not None:
             lines.append(_TLS_CONFIGURATION.format(port=self._tls, made=self.certificates))
         (self._folder / "rabbitmq.conf").write_text("\n".join([*lines, ""]))
-        (self._folder / "enabled_plugins").write_text("[rabbitmq_management].\n")
+        (self._folder / "enabled_plugins").write_text(f"[{','.join(PLUGINS + self._plugins)}].\n")
         (self._folder / "environment.conf").write_text("")
         (self._folder / "log").mkdir()
         cleared = {name: value for name, value in os.environ.items() if not name.startswith(("RABBITMQ_", "ERL_"))}
@@ -264,8 +277,10 @@ class PrivateRabbit(RabbitServer):
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
             "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
             "RABBITMQ_CONF_ENV_FILE": str(folder / "environment.conf"),
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"{_FEW_THREADS} -kernel inet_dist_use_interface {{127,0,0,1}}",
-            "RABBITMQ_CTL_ERL_ARGS": "+S 1:1",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
+                f"{_FEW_THREADS} {_NO_SPINNING} {_SOON_COUNTED} -kernel inet_dist_use_interface {{127,0,0,1}}"
+            ),
+            "RABBITMQ_CTL_ERL_ARGS": f"+S 1:1 {_NO_SPINNING}",
         }
 
     def _start_port_mapper(self) -> subprocess.Popen[bytes]:
@@ -346,14 +361,6 @@ def _scripts(root: Path) -> Path:
 
 def _version(scripts: Path) -> list[int]:
     return [int(part) for part in scripts.parent.name.rpartition("-")[2].split(".") if part.isdigit()]
-
-
-def _memory() -> str | None:
-    """In memory where there is enough of it: as for PostgreSQL, nobody waits for a disk."""
-    shared = Path("/dev/shm")  # noqa: S108  a folder with a name of its own is made in it
-    if shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > _ENOUGH:
-        return str(shared)
-    return None
 
 
 def _answers(port: int) -> bool:
