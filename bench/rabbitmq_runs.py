@@ -89,7 +89,7 @@ class Consuming:
         loader.load(QUEUE, self.peer.message(self.task.size), self.task.all_messages)
 
     def is_done(self, loader: Loader) -> bool:
-        return not self.task.failing or self._letters(loader) >= self.task.letters(self.task.messages)
+        return not self.task.failing or self._letters(loader) >= self.task.letters(self.task.last + 1)
 
     def is_settled(self) -> bool:
         queues = self.servers.rabbitmq.queues(vhost_of(self.task.url))
@@ -172,7 +172,7 @@ def _measure(peer: Peer, job: Job) -> Measured:
         job.check(loader)
     return Measured(
         per_second=job.task.messages / (told["finished"] - told["started"]),
-        cpu_microseconds=told["cpu_seconds"] * 1e6 / job.task.all_messages,
+        cpu_microseconds=told["cpu_seconds"] * 1e6 / (job.task.messages + job.task.prefetch),
         megabytes=told["rss"] / 2**20,
     )
 

@@ -1,7 +1,8 @@
 """What every peer does the same: count its messages, fail some of them, tell when the first and the last came.
 
-The clock runs from the first call of the handler to the last, so that nobody's start counts. Afterwards the
-process waits until it is told that everything has arrived where it should, reports what it took, and ends.
+The clock runs from the first call of the handler behind the ones that warm it up to the last, so that nobody's
+start counts, nor what goes on beside its first messages. Afterwards the process waits until it is told that
+everything has arrived where it should, reports what it took, and ends.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Task:
     size: int
     prefetch: int = 0
     """As many messages more are in the queue, so that nobody is measured while it waits for another one."""
+    warming: int = 0
+    """So many come first, and do not count."""
     failing: int = 0
     """How many of a hundred."""
     url: str = ""
@@ -42,7 +45,12 @@ class Task:
 
     @property
     def all_messages(self) -> int:
-        return self.messages + self.prefetch
+        return self.warming + self.messages + self.prefetch
+
+    @property
+    def last(self) -> int:
+        """The number of the last message that counts."""
+        return self.warming + self.messages - 1
 
     def letters(self, messages: int) -> int:
         """How many of so many messages fail."""
@@ -59,7 +67,7 @@ class Run:
     def __init__(self, task: Task) -> None:
         self.task = task
         self._numbers = itertools.count()  # its next() is one step, whichever thread takes it
-        self._last = task.messages - 1
+        self._first, self._last = task.warming, task.last
         self._started = 0.0
         self._processor = 0.0
         self._reports = _private_output()
@@ -68,7 +76,7 @@ class Run:
     def take(self) -> None:
         """One call of the handler: counts it, and fails if it is one of those that do."""
         number = next(self._numbers)
-        if number == 0:
+        if number == self._first:
             self.start()
         if number == self._last:
             self.finish()

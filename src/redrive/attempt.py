@@ -28,11 +28,12 @@ log = structlog.get_logger("redrive.consumer")
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """What is to be done, and everything that went wrong so far, oldest first."""
+    """What is to be done, and everything that went wrong so far, oldest first. Not the exception itself: its trace
+    leads to the frame that holds this, and only the garbage collector could part them.
+    """
 
     decision: Decision
     failures: tuple[Failure, ...]
-    error: BaseException
     first_attempt_at: datetime
 
 
@@ -112,7 +113,7 @@ class Attempts:
             error = judging  # the handler's own is the context of it, and recorded with it
         failure = capture(error, attempt=attempt, at=now, kind=kind, handler=self.handler.name, host=self._host)
         self._observe(None if isinstance(decision, Drop) else failure)  # to drop a message is no failure
-        return Failed(decision, (*before, failure), error, first_attempt_at)
+        return Failed(decision, (*before, failure), first_attempt_at)
 
 
 def _attempt(delivery: Delivery, failures: tuple[Failure, ...]) -> int:

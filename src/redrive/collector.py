@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import structlog
 
+from redrive import garbage
 from redrive.collecting import NOBODY, PREFETCH, Collected, QueueCollector
 from redrive.errors import CorruptFile, Unreachable, UsageError
 from redrive.pace import Pace
@@ -61,6 +62,8 @@ class Collector:
         self._allowed = limit
         self._on_progress: Callable[[int], None] | None = None
         self._stopping = asyncio.Event()
+        self._told: dict[str, dict[str, int]] = {}
+        """By queue, so that nothing is told twice."""
         self.complete = False
         """Whether it came to its end: the queues were empty, or the limit was reached."""
         pace = Pace(rate, clock)
@@ -102,7 +105,8 @@ class Collector:
             jobs.append(asyncio.create_task(self._until_empty()))
         stopping = asyncio.create_task(self._stopping.wait())
         try:
-            await asyncio.wait((stopping, *jobs), return_when=asyncio.FIRST_COMPLETED)
+            with garbage.seldom_looked_for():
+                await asyncio.wait((stopping, *jobs), return_when=asyncio.FIRST_COMPLETED)
         finally:
             await asyncio.gather(*(each.finish() for each in self._queues))
             for job in (stopping, *jobs):
@@ -171,6 +175,7 @@ class Collector:
 
     def _tell(self) -> None:
         for each in self._queues:
-            told = msgspec.structs.asdict(each.collected)
-            if any(told.values()):
-                log.info("collected", queue=each.queue, **told)
+            counts = msgspec.structs.asdict(each.collected)
+            if any(counts.values()) and counts != self._told.get(each.queue):
+                self._told[each.queue] = counts
+                log.info("collected", queue=each.queue, **counts)

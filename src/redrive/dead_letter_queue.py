@@ -1,8 +1,8 @@
 """A dead-letter queue of the broker, and how its messages go home: each at most once, none lost.
 
 1. The caller counts what lies there now (`backlog`): no more than that is received.
-2. Each message: send to its own queue with `error` and `retry_count` reset, then remove the copy.
-   Crash between the two: the copy comes back when its lease has run out, one duplicate with the same id.
+2. Each message: send to its own queue with `error` and `retry_count` reset, then remove the copy; IN_FLIGHT of
+   them at a time. Crash between the two: the copy comes back when its lease has run out, a duplicate with its id.
 3. A message that is met again and was put there after the cut-off came straight back from a failing handler
    (SD10). It is left where it is. One that lay there from the start is a second copy, as a crash in step 2 and a
    second failure leave it: it is sent like any other, for only its consumer can tell whether it was handled.
@@ -19,7 +19,7 @@ import msgspec
 
 from redrive import faults
 from redrive.dialects import Arrival, read
-from redrive.errors import LeaseLost, PublishRefused, Unreachable, UsageError
+from redrive.errors import LeaseLost, PublishRefused, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from redrive.pace import Pace
     from redrive.transports import Delivery, Names, Transport
 
-_PREFETCH = 20
+IN_FLIGHT = 100
 _PATIENCE = 1.0
 """Seconds without a delivery after which the depth is looked at again: somebody else may be draining too."""
 _EMPTY_LOOKS = 2
@@ -91,60 +91,44 @@ class DeadLetterQueue:
         """Sends `at_most` messages home, as many as lay there at `cut_off`. What was sent and is met again is left
         if it was put there later than that; where the broker or the caller gives no time, it is sent.
         """
-        receiving = self._transport.receive(self._name, prefetch=_PREFETCH)
-        passage = _Passage(self._transport, cut_off)
-        async with aclosing(receiving):
+        passage = _Passage(self._transport, cut_off, on_progress)
+        async with aclosing(self._transport.receive(self._name, prefetch=IN_FLIGHT)) as receiving:
+            taking = asyncio.create_task(passage.take_all(receiving, at_most, pace))
             try:
-                while passage.met < at_most and not passage.full:
-                    await pace.turn()  # before the message is in hand: its lease must not run out meanwhile
-                    delivery = await self._next(receiving)
-                    if delivery is None:
-                        break
-                    await passage.take(delivery)
-                    if on_progress is not None:
-                        on_progress(1)
+                await self._until_all_or_gone(taking, passage)
             finally:
-                await passage.give_back()
+                taking.cancel()
+                await asyncio.wait({taking})
+                await passage.end()
+        if not taking.cancelled():
+            taking.result()
         left = at_most - passage.met
         untried, not_met = (left, 0) if passage.full else (0, left)
         return Drained(passage.sent, passage.came_back, passage.refused, untried, not_met)
 
-    async def _next(self, receiving: AsyncGenerator[Delivery]) -> Delivery | None:
-        """The next delivery, or None if somebody else has taken the rest."""
-        waiting = asyncio.ensure_future(anext(receiving, None))
-        try:
-            await self._until_met_or_gone(waiting)
-        except BaseException:
-            await self._give_back(waiting)
-            raise
-        return await _ended(waiting)
-
-    async def _until_met_or_gone(self, waiting: asyncio.Future[Delivery | None]) -> None:
-        empty = 0
-        while empty < _EMPTY_LOOKS and not (await asyncio.wait({waiting}, timeout=_PATIENCE))[0]:
-            empty = empty + 1 if (await self.backlog()).ready == 0 else 0
-
-    async def _give_back(self, waiting: asyncio.Future[Delivery | None]) -> None:
-        """A delivery that came while the command was being interrupted would be held until its lease runs out."""
-        with suppress(LeaseLost, Unreachable):
-            if (delivery := await _ended(waiting)) is not None:
-                await self._transport.release(delivery)
-
-
-async def _ended(waiting: asyncio.Future[Delivery | None]) -> Delivery | None:
-    """What came, even at the last moment; None if nothing did. Does not wait for it any longer."""
-    waiting.cancel()
-    await asyncio.wait({waiting})
-    return None if waiting.cancelled() else waiting.result()
+    async def _until_all_or_gone(self, taking: asyncio.Task[None], passage: _Passage) -> None:
+        """Gone: somebody else has taken the rest."""
+        empty, begun = 0, -1
+        while empty < _EMPTY_LOOKS and not (await asyncio.wait({taking}, timeout=_PATIENCE))[0]:
+            nothing_came = passage.expecting and passage.begun == begun
+            begun = passage.begun
+            empty = empty + 1 if nothing_came and (await self.backlog()).ready == 0 else 0
 
 
 class _Passage:
-    """The messages of one command on their way home."""
+    """The messages of one command on their way home, several at a time."""
 
-    def __init__(self, transport: Transport, cut_off: datetime | None) -> None:
+    def __init__(
+        self, transport: Transport, cut_off: datetime | None, on_progress: Callable[[int], None] | None
+    ) -> None:
         self._transport = transport
         self._cut_off = cut_off
+        self._on_progress = on_progress
         self._seen: set[tuple[str, bytes]] = set()
+        self._under_way: set[asyncio.Task[None]] = set()
+        self.begun = 0
+        self.expecting = False
+        """The next one is waited for, and nothing else."""
         self.kept: list[Delivery] = []
         self.sent = self.came_back = self.refused = 0
 
@@ -154,9 +138,39 @@ class _Passage:
 
     @property
     def full(self) -> bool:
-        return len(self.kept) >= _PREFETCH
+        """So many are kept that no other can be received."""
+        return len(self.kept) >= IN_FLIGHT
 
-    async def take(self, delivery: Delivery) -> None:
+    async def take_all(self, receiving: AsyncGenerator[Delivery], at_most: int, pace: Pace) -> None:
+        """What has arrived is begun in one go, so that it goes out in one go."""
+        while self.begun < at_most and await self._room():
+            await pace.turn()  # before the message is in hand: its lease must not run out meanwhile
+            self.expecting = True
+            delivery = await anext(receiving, None)
+            self.expecting = False
+            if delivery is None:
+                return
+            self.begun += 1
+            self._under_way.add(asyncio.create_task(self._take(delivery)))
+        await self._some(asyncio.ALL_COMPLETED)
+
+    async def _room(self) -> bool:
+        """Whether there is any, once it is known."""
+        while self._under_way and len(self._under_way) + len(self.kept) >= IN_FLIGHT:
+            await self._some(asyncio.FIRST_COMPLETED)
+        return not self.full
+
+    async def _some(self, until: str) -> None:
+        """Waits for those under way. Raises what went wrong with one of them."""
+        if not self._under_way:
+            return
+        done, self._under_way = await asyncio.wait(self._under_way, return_when=until)
+        for task in done:
+            task.result()
+            if self._on_progress is not None:
+                self._on_progress(1)
+
+    async def _take(self, delivery: Delivery) -> None:
         faults.point("reprocess.received")
         mark = _mark_of(delivery.message)
         if mark in self._seen and self._later(delivery):
@@ -180,8 +194,11 @@ class _Passage:
             return False
         return delivery.due_since > self._cut_off
 
-    async def give_back(self) -> None:
-        """Only at the end: given back at once, they would be the next to be received."""
+    async def end(self) -> None:
+        """What is under way ends first: sent and not removed, it would be sent again. What was kept is given back
+        only now: given back at once, it would have been the next to be received.
+        """
+        await asyncio.gather(*self._under_way, return_exceptions=True)
         for delivery in self.kept:
             with suppress(LeaseLost):
                 await self._transport.release(delivery)

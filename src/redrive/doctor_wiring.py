@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from redrive.transports.inspection import Figures, Inspector
 
 
+_NOBODY = "nobody"
+"""In the place of an app's name. Exchanges may be named after it, but who only looks has no use for them."""
+
+
 async def examine(settings: Settings, *, app: App | None = None, queues: Sequence[str] = ()) -> list[Finding]:
     """Broker, store, spool and journal. Without `queues`: those of the app and of the settings, else all."""
     expected = _expected(settings, app, queues)
@@ -44,7 +48,7 @@ def known_queues(settings: Settings, app: App | None) -> list[str]:
 
 @asynccontextmanager
 async def inspector(settings: Settings, app: App | None = None) -> AsyncIterator[Inspector]:
-    transport = wiring.transport(settings, app=app.name if app else "")
+    transport = wiring.transport(settings, app=app.name if app else _NOBODY)
     try:
         opened = open_inspector(settings.broker.url.reveal(), transport, **_options(settings))
         try:
@@ -79,9 +83,10 @@ def _expected(settings: Settings, app: App | None, queues: Sequence[str]) -> Exp
 def _expected_queue(settings: Settings, app: App, name: str, *, handled: bool) -> ExpectedQueue:
     planned = plan(app, name, settings)
     retry, options = planned.policy.retry, planned.options
+    prefetch = options.prefetch or options.concurrency
     if planned.timeout is None:
-        return ExpectedQueue(name=name, longest=None, handled=handled)
+        return ExpectedQueue(name=name, longest=None, prefetch=prefetch, handled=handled)
     # Of those fetched together the last one waits until the others are done.
-    rounds = math.ceil((options.prefetch or options.concurrency) / options.concurrency)
+    rounds = math.ceil(prefetch / options.concurrency)
     attempts = planned.timeout * (1 + retry.immediate) + retry.immediate_delay * retry.immediate
-    return ExpectedQueue(name=name, longest=rounds * attempts, handled=handled)
+    return ExpectedQueue(name=name, longest=rounds * attempts, prefetch=prefetch, handled=handled)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -144,6 +145,7 @@ def _machinery(raw: list[tuple[str, int, str]]) -> int:
     return 0
 
 
+@lru_cache(maxsize=4096)  # what fails, fails at the same places again and again
 def _frame(file: str, line: int, function: str) -> Frame:
     try:
         source = printable(linecache.getline(file, line).strip()[:_LINE_BUDGET])
@@ -156,6 +158,7 @@ _HERE = __file__.rpartition("/")[0] + "/"
 _PYTHON = linecache.__file__.rpartition("/")[0] + "/"  # the folder of the standard library
 
 
+@lru_cache(maxsize=4096)
 def _is_own(file: str) -> bool:
     if file.startswith(_HERE + "demo/"):
         return True  # the demonstration shop stands for a team's code

@@ -78,19 +78,24 @@ class Handler:
         self.hook = hook
         return hook
 
-    async def run(self, message: Message, executor: Executor) -> None:
+    def run(self, message: Message, executor: Executor) -> Awaitable[object]:
         """One attempt. With an inbox, the effect happens once per message id, however often this is called."""
         if self.inbox is None:
-            await self._invoke(self._bind(message, None), executor)
-            return
-        async with self.inbox.once(message.id, self.name) as transaction:
+            return self._invoke(self._bind(message, None), executor)
+        return self._run_once(self.inbox, message, executor)
+
+    async def _run_once(self, inbox: Inbox, message: Message, executor: Executor) -> None:
+        async with inbox.once(message.id, self.name) as transaction:
             if transaction is not None:
                 await self._invoke(self._bind(message, transaction), executor)
 
-    async def _invoke(self, arguments: tuple[Any, ...], executor: Executor) -> None:
-        if self.is_async:
-            await self.function(*arguments)
-            return
+    def _invoke(self, arguments: tuple[Any, ...], executor: Executor) -> Awaitable[object]:
+        if self.is_async:  # without a coroutine of our own around it: that costs, for every message
+            awaited: Awaitable[object] = self.function(*arguments)
+            return awaited
+        return self._invoke_in_thread(arguments, executor)
+
+    async def _invoke_in_thread(self, arguments: tuple[Any, ...], executor: Executor) -> None:
         result = await in_thread(executor, self.function, *arguments)
         if inspect.isawaitable(result):  # a plain function around an async one, as many decorators make
             await result

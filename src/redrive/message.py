@@ -173,10 +173,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def with_error(self, message: str, code: str, trace: str) -> Message:
         """The last failure in S3's form, within a size budget (SD11). A trace keeps its end: what was raised."""
+        return self.with_failure(message, code, trace, retry_count=self.retry_count)
+
+    def with_failure(self, message: str, code: str, trace: str, *, retry_count: int) -> Message:
+        """As `with_error`, counted as well."""
         note = ErrorNote(
             message=cut(message, ERROR_TEXT_BUDGET), code=cut(code, 256), trace=_end(trace, ERROR_TRACE_BUDGET)
         )
-        return msgspec.structs.replace(self, overlay=Overlay(note, self.retry_count))
+        return msgspec.structs.replace(self, overlay=Overlay(note, retry_count))
 
     def with_incremented_retry(self) -> Message:
         return msgspec.structs.replace(self, overlay=Overlay(self.error, self.retry_count + 1))
@@ -231,6 +235,8 @@ def read_json(payload: bytes | None) -> Any:
 
 def cut(text: str, budget: int) -> str:
     """At most `budget` characters of the text, then a marker that says how many are gone."""
+    if len(text) <= budget and text.isascii():
+        return text
     safe = printable(text)
     return safe if len(safe) <= budget else f"{safe[:budget]}...[{len(safe) - budget} characters cut]"
 

@@ -88,7 +88,10 @@ class Settling:
         await self._durable.wait()
 
     async def succeeded(self, delivery: Delivery) -> None:
-        await self._done(delivery, "succeeded")
+        if delivery.message.headers:
+            await self._done(delivery, "succeeded")
+        else:  # no ticket: the usual way, and the shortest
+            await self._ack(delivery)
 
     async def failed(self, delivery: Delivery, failed: Failed) -> None:
         decision = failed.decision

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 import structlog
 
-from redrive import control
+from redrive import control, faults
 from redrive.dead_letter import Entry, Recorded
 from redrive.errors import NotDurable, PublishRefused, TrailTooLong
 from redrive.failure import encode_trail
-from redrive.message import Overlay
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
@@ -125,8 +124,7 @@ async def with_trail(
 def with_failure(message: Message, last: Failure) -> Message:
     """In S3's layout: the last error, and the number of attempts made, those in place included."""
     attempts = max(message.retry_count + 1, last.attempt)
-    counted = msgspec.structs.replace(message, overlay=Overlay(message.error, attempts))
-    return counted.with_error(last.text, last.type, last.trace)
+    return message.with_failure(last.text, last.type, last.trace, retry_count=attempts)
 
 
 class SpoolSink:
@@ -156,6 +154,7 @@ class BothSinks:
             kept = await self._store.keep(entry)
         except NotDurable:
             return await self._queue.keep(entry)
+        faults.point("worker.between_sinks")
         try:
             await self._queue.keep(entry)
         except Exception as error:  # noqa: BLE001  whatever it was, the letter is durable

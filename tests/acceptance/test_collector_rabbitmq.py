@@ -29,7 +29,7 @@ from support.rabbitmq_server import vhost_of
 from support.workshop import workshop
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from redrive.dead_letter import DeadLetter, Entry, Recorded
@@ -303,10 +303,10 @@ class Slow:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def record(self, entry: Entry) -> tuple[str, Recorded]:
-        self.asked += 1
+    async def record_together(self, entries: Sequence[Entry]) -> list[tuple[str, Recorded]]:
+        self.asked += len(entries)
         await self.goes_on.wait()
-        return await self._store.record(entry)
+        return await self._store.record_together(entries)
 
 
 async def _all_there(store: DeadLetterStore, number: int) -> bool:

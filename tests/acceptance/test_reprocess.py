@@ -16,6 +16,7 @@ from redrive.cli.reprocess import tell
 from redrive.clock import SystemClock
 from redrive.control import read_ticket, strip
 from redrive.dead_letter import Status
+from redrive.dead_letter_queue import IN_FLIGHT
 from redrive.transports import Delivery, Names, QueueDepth
 from redrive.transports.embedded import EmbeddedTransport
 from support.dead_letters import an_order, dead, foreign
@@ -324,7 +325,7 @@ async def test_what_our_own_fetch_has_leased_is_not_taken_for_gone(
         assert (done.queue.sent, done.queue.not_met) == (3, 0)
 
 
-async def test_a_delivery_that_comes_while_the_command_is_interrupted_is_given_back(
+async def test_a_delivery_that_comes_while_the_command_is_interrupted_is_sent_home_and_stays_in_no_hand(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dead_letter_queue, "_PATIENCE", 0.01)
@@ -336,7 +337,7 @@ async def test_a_delivery_that_comes_while_the_command_is_interrupted_is_given_b
         await asyncio.wait({running})
         transport.answers.set()
 
-        assert (await transport.depths())["orders_dlq"] == QueueDepth(ready=1, delayed=0, leased=0)
+        assert await EmbeddedTransport.depths(transport) == {"orders": QueueDepth(ready=1, delayed=0, leased=0)}
 
 
 async def test_messages_that_were_counted_and_not_met_are_told(
@@ -384,7 +385,9 @@ def test_two_messages_that_share_an_id_but_not_a_body_both_go_back(desk: Desk) -
 
 
 @pytest.mark.parametrize("point", ["reprocess.received", "reprocess.after_send"])
-def test_a_process_killed_on_the_way_loses_nothing_and_doubles_at_most_one(desk: Desk, point: str) -> None:
+def test_a_process_killed_on_the_way_loses_nothing_and_doubles_at_most_what_was_in_flight(
+    desk: Desk, point: str
+) -> None:
     """S3's dispatch need not be durable when it deletes the job; our send is, before the copy is removed."""
     orders = [an_order(number) for number in range(5)]
     desk.send("orders_dlq", orders)
@@ -396,7 +399,8 @@ def test_a_process_killed_on_the_way_loses_nothing_and_doubles_at_most_one(desk:
     assert done.queue.sent == len(orders)
     arrived = [delivery.message.id for delivery in desk.take("orders")]
     assert set(arrived) == {order.id for order in orders}
-    assert len(arrived) == len(orders) + (point == "reprocess.after_send")
+    doubled = len(arrived) - len(orders)
+    assert 1 <= doubled <= len(orders) if point == "reprocess.after_send" else doubled == 0
     assert desk.take("orders_dlq") == []
 
 
@@ -431,7 +435,7 @@ def test_messages_in_the_hands_of_another_process_are_left_to_it(desk: Desk) -> 
 
 def test_letters_that_a_killed_command_left_unfinished_are_told(desk: Desk) -> None:
     ids = desk.record(dead(), dead())
-    desk.process("retry", *ids, "--yes", faults="redrive.after_claim=kill9")
+    desk.process("retry", *ids, "--yes", faults="engine.taken=kill9")
 
     ended = desk.redrive("reprocess", "--queue", "orders_dlq", "--yes")
 
@@ -439,7 +443,7 @@ def test_letters_that_a_killed_command_left_unfinished_are_told(desk: Desk) -> N
     assert ended.out == "Reprocessed 0 messages: 0 from the queue orders_dlq, 0 from the store\n"
     assert ended.err == (
         f"2 begun by another process, for example letter {ids[0]}: "
-        "it is being sent right now: wait for it, or try again in 60 s if that process died\n"
+        "it is being sent right now: wait for it, or try again in 85 s if that process died\n"
     )
 
 
@@ -454,13 +458,13 @@ def test_messages_that_the_broker_refuses_stay_in_the_dead_letter_queue(desk: De
 
 
 def test_more_refused_messages_than_can_be_held_stop_the_command_and_are_told(desk: Desk) -> None:
-    desk.send("orders_dlq", [*(foreign(b"x", queue="bad\x07name") for _ in range(20)), an_order(1)])
+    desk.send("orders_dlq", [*(foreign(b"x", queue="bad\x07name") for _ in range(IN_FLIGHT)), an_order(1)])
 
     ended = desk.redrive("reprocess", "--queue", "orders_dlq", "--yes")
 
     assert ended.code == 1
     assert ended.err.splitlines()[1] == "1 behind those were not tried: take the others out of orders_dlq first."
-    assert len(desk.take("orders_dlq")) == 21
+    assert len(desk.take("orders_dlq")) == IN_FLIGHT + 1
 
 
 def test_a_dry_run_and_a_missing_yes_change_nothing(desk: Desk) -> None:

@@ -30,6 +30,13 @@ async def transport(request: pytest.FixtureRequest, rabbitmq_url: str) -> AsyncI
     await made.close()
 
 
+async def test_a_receiver_that_is_never_asked_for_a_delivery_is_not_kept(transport: RabbitTransport) -> None:
+    never = [transport.receive("orders", prefetch=5) for _ in range(3)]
+    assert not transport._receivers
+    for each in never:
+        await each.aclose()
+
+
 async def test_a_receiver_cancelled_at_any_moment_holds_no_message_and_no_channel(
     transport: RabbitTransport,
 ) -> None:

@@ -98,7 +98,9 @@ async def test_a_queue_comes_with_arguments_policy_and_what_is_in_it(vhost: Vhos
 
     async def told() -> bool:  # the broker gathers its figures every few seconds
         found = await vhost.ask.queue("orders/ä #1")
-        return found is not None and found.messages == 1 and found.policy == {"message-ttl": 60_000}
+        if found is None or not found.bytes:
+            return False
+        return found.messages == 1 and found.policy == {"message-ttl": 60_000}
 
     await until(told)
     found = {each.name: each for each in await vhost.ask.queues()}
@@ -107,7 +109,7 @@ async def test_a_queue_comes_with_arguments_policy_and_what_is_in_it(vhost: Vhos
     assert (orders.type, orders.durable, orders.auto_delete, orders.exclusive) == ("quorum", True, False, False)
     assert orders.arguments == {"x-queue-type": "quorum"}
     assert (orders.ready, orders.unacked, orders.held, orders.consumers) == (1, 0, 0, 0)
-    assert orders.state == "running"
+    assert (orders.state, (orders.bytes or 0) > 0) == ("running", True)
     assert orders.incoming is not None
     assert await vhost.ask.queue("nobody") is None
 

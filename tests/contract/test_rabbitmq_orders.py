@@ -18,7 +18,9 @@ from redrive.transports.rabbitmq.channel import Channel
 from redrive.transports.rabbitmq.methods import Connection, encode
 from redrive.transports.rabbitmq.settling import Tags
 from redrive.transports.rabbitmq.topology import Topology
-from support.amqp_proxy import PUBLISH, proxied
+from redrive.transports.rabbitmq.topology_choice import Choice, choose
+from redrive.transports.rabbitmq.topology_loop import Loop
+from support.amqp_proxy import PUBLISH, REJECT, proxied
 from support.at_work import settings_on, working
 from support.opened_rabbitmq import message, opened, taken
 from support.patience import until
@@ -146,16 +148,19 @@ class AheadClock(SystemClock):
 async def test_what_comes_before_its_time_is_put_off_and_never_lost(
     rabbitmq_url: str, other: PlainClient, declare: str
 ) -> None:
-    """With `never` there may be no queue where it could wait."""
+    """With `never` there is no queue where it could wait: it waits in hand, and is given back once."""
     async with opened(rabbitmq_url, clock=AheadClock()) as sender:
         given, due = message(), SystemClock().now() + timedelta(seconds=1.1)
         await sender.send(given, delay=0.1)
     await until(lambda: not other.count("orders_retry.100"))
-    async with opened(rabbitmq_url, declare=declare) as transport:
+    if declare == "never":
+        other.channel.queue_delete("orders_retry.100")
+    async with proxied(rabbitmq_url) as proxy, opened(proxy.url, declare=declare) as transport:
         delivery = await taken(transport)
         assert (delivery.message, delivery.attempt) == (given, 1)
         assert SystemClock().now() >= due
         await transport.ack(delivery)
+        assert len(proxy.methods(REJECT)) == (declare == "never")
     assert other.count("orders") == 0
 
 
@@ -204,6 +209,25 @@ async def test_a_retry_goes_to_no_copies_a_second_time(rabbitmq_url: str, other:
         assert dict(again.message.headers)["CC"] == ["mails"]  # what it came with is still known (G2)
         await transport.ack(again)
     assert other.count("mails") == 1
+
+
+@pytest.mark.parametrize("copies", ["CC", "BCC"])
+async def test_what_the_brokers_own_loop_takes_goes_to_no_copies_a_second_time(
+    rabbitmq_url: str, other: PlainClient, copies: str
+) -> None:
+    loop = choose(Choice(topology="ttl-loop", app="shop", loops={"orders": Loop(ttl=0.1)}))
+    async with opened(rabbitmq_url, topology=loop) as transport:
+        for queue in ("orders", "mails"):
+            await transport.send(message(queue=queue))
+            await transport.ack(await taken(transport, queue))
+        other.publish("orders", b"{}", message_id="m-1", headers={copies: ["mails"]})
+        for _ in range(2):
+            delivery = await taken(transport)
+            await transport.retry(delivery, delivery.message, delay=0.1, trail=b"")
+        again = await taken(transport)
+        assert (again.message.id, again.attempt) == ("m-1", 3)
+        await transport.ack(again)
+    assert (other.count("mails"), other.count("mails.deadletter"), other.count("orders")) == (1, 0, 0)
 
 
 async def test_two_retries_at_once_of_one_delivery_are_one(rabbitmq_url: str, other: PlainClient) -> None:

@@ -138,7 +138,7 @@ def test_a_letter_that_fails_again_is_the_same_letter(
     assert asyncio.run(statuses(desk)) == {"m-1": "PENDING"}
 
 
-@pytest.mark.parametrize("point", ["redrive.after_claim", "redrive.after_send", "rabbitmq.before_publish"])
+@pytest.mark.parametrize("point", ["engine.taken", "engine.sent", "rabbitmq.before_publish"])
 def test_g4_killed_while_it_sends_the_letter_goes_back_later_with_the_same_redrive_id(
     tmp_path: Path, rabbitmq_url: str, other: PlainClient, point: str
 ) -> None:
@@ -153,7 +153,7 @@ def test_g4_killed_while_it_sends_the_letter_goes_back_later_with_the_same_redri
     assert asyncio.run(statuses(desk)) == {"m-1": "REDRIVING"}
     asyncio.run(taken_over(desk, rabbitmq_url, letter["id"]))
 
-    sent = 2 if point == "redrive.after_send" else 1
+    sent = 2 if point == "engine.sent" else 1
     asyncio.run(until(lambda: other.count("orders") == sent))
     copies = [got for _ in range(sent) if (got := other.get("orders"))]
     assert len({got.headers["x-redrive-id"] for got in copies}) == 1

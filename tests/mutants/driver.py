@@ -122,15 +122,11 @@ _SETTLING = (
     Mutant(
         name="put-off-acks-first",
         file=f"{_HERE}/transport.py",
-        old="""            await self._publish(
-                self._place_for(delivery.queue, max(remaining, 0.001)), delivery.message, note, keep=True
-            )
-            await self.ack(delivery)
+        old="""                await self._publish(place, delivery.message, note, keep=True)
+                return await self.ack(delivery)
 """,
-        new="""            await self.ack(delivery)
-            await self._publish(
-                self._place_for(delivery.queue, max(remaining, 0.001)), delivery.message, note, keep=True
-            )
+        new="""                await self.ack(delivery)
+                await self._publish(place, delivery.message, note, keep=True)
 """,
         why="what came too early and cannot be put off is nowhere",
         tests=(f"{_ORDERS}::test_what_comes_before_its_time_is_put_off_and_never_lost",),

@@ -6,6 +6,7 @@ from mutants.mutant import Mutant
 
 _REGRESSIONS = "contract/test_rabbitmq_regressions.py"
 _COLLECTOR = "acceptance/test_collector.py"
+_COLLECTOR_RUNNING = "acceptance/test_collector_running.py"
 
 MUTANTS = (
     Mutant(
@@ -71,7 +72,9 @@ MUTANTS = (
         old="            await self._wait_with(delivery, error)\n",
         new="            await self._transport.ack(delivery)\n",
         why="a letter that the store does not take is out of the queue and not in the store",
-        tests=(f"{_COLLECTOR}::test_a_letter_that_the_store_refuses_is_told_and_does_not_hold_up_the_others",),
+        tests=(
+            f"{_COLLECTOR_RUNNING}::test_a_letter_that_the_store_refuses_is_told_and_does_not_hold_up_the_others",
+        ),
     ),
     Mutant(
         name="unreadable-not-quarantined",

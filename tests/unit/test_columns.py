@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.dialects.sqlite import dialect as sqlite
 
-from redrive.stores.columns import ExactText, Moment, escape, microseconds, unescape
+from redrive.stores.columns import ExactText, Moment, escape, escape_all, microseconds, unescape
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -33,6 +33,11 @@ def test_text_that_looks_escaped_comes_back_too(text: str) -> None:
 def test_beginnings_and_equality_are_kept(one: str, other: str) -> None:
     assert escape(one + other) == escape(one) + escape(other)
     assert (escape(one) == escape(other)) == (one == other)
+
+
+@given(st.lists(st.none() | ANY_TEXT | st.sampled_from(["orders", "\x00", "\u241b", "a\ud800"])))
+def test_many_are_escaped_as_each_would_be(texts: list[str | None]) -> None:
+    assert list(escape_all(texts)) == [None if text is None else escape(text) for text in texts]
 
 
 @pytest.mark.parametrize("text", ["", "orders", "C:\\new\\table", "%s %(name)s \\u0000", "\u00e9\U0001f600"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.dialects import DIALECTS, Arrival, Reading, read, strip
+from redrive.dialects import DIALECTS, Arrival, Reading, read
 from redrive.failure import FailureKind, encode_trail
 from redrive.fingerprint import fingerprint
 from redrive.message import Envelope, ErrorNote, Message, Overlay
@@ -259,22 +259,6 @@ def test_a_reason_that_no_broker_gives_is_told_and_is_no_type() -> None:
 
     assert failure.type == "rabbitmq.dead"
     assert failure.text.startswith("bad")
-
-
-def test_everything_that_the_broker_added_is_stripped_and_nothing_else() -> None:
-    broker = (
-        *(
-            (f"x-{which}-death-{what}", "x")
-            for which in ("first", "last")
-            for what in ("queue", "reason", "exchange")
-        ),
-        ("x-death", [died()]),
-        ("x-delivery-count", 3),
-        ("x-acquired-count", 3),
-    )
-    kept = (("x-tenant", "a"), ("x-tenant", b"\xff"), ("x-deaths", 1))
-
-    assert strip((*broker, *kept)) == kept
 
 
 # Nobody's

@@ -10,9 +10,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import re2
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from redrive import fingerprint as fingerprinting
 from redrive.failure import Failure, FailureKind, Host, capture
 from redrive.fingerprint import MAX_INPUT, MAX_TITLE, fingerprint, normalise
 
@@ -248,3 +250,54 @@ def test_any_text_can_be_normalised(text: str) -> None:
 def test_what_is_normalised_stays_as_it_is(words: list[str]) -> None:
     once = normalise(" ".join(words))
     assert normalise(once) == once
+
+
+PIECES = st.sampled_from(
+    [
+        "7",
+        "19",
+        "2026",
+        "-",
+        ".",
+        ":",
+        "e",
+        "+",
+        "ab",
+        "ms",
+        "%",
+        " ",
+        "'",
+        '"',
+        "@x.com",
+        "[",
+        "]",
+        "#",
+        "_",
+        "Z",
+        "é",
+        ",",
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join), st.sampled_from("123456789"))
+@example("2026-02-28T10:00:00.123Z from 10.0.0.1:5432, 1.5e9 ms, abc-12", "9")
+def test_no_digit_counts_for_more_than_that_it_is_one(text: str, other: str) -> None:
+    swapped = text.translate(str.maketrans(string.digits, other * 10))
+    assert fingerprinting._normalised(swapped) == normalise(text)
+    assert not set(normalise(text)) & set(string.digits)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "11111111-2222-4333-8444-555555555555",
+        "order AAAAAAAA-2222-4333-8444-55555555555F!",
+        "x11111111-2222-4333-8444-555555555555",
+        "é11111111-2222-4333-8444-555555555555é",
+        "11111111-2222-4333-8444-5555555555556",
+    ],
+)
+def test_an_id_in_the_usual_layout_is_one_where_a_word_begins_and_ends(text: str) -> None:
+    whole = re2.sub(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<uuid>", text)
+    assert ("<uuid>" in whole) == ("<uuid>" in normalise(text))

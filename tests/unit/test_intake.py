@@ -49,6 +49,10 @@ def handed_in(intake: Intake, *identities: str) -> list[asyncio.Task[Answer]]:
     return [asyncio.create_task(intake.record(an_entry(identity))) for identity in identities]
 
 
+def entries(*identities: str) -> list[Entry]:
+    return [an_entry(identity) for identity in identities]
+
+
 async def test_nobody_is_answered_before_the_commit() -> None:
     server = Server(held=True)
     intake = Intake(server.record_all)
@@ -124,6 +128,71 @@ async def test_a_letter_that_is_refused_is_the_error_of_its_own_caller_only() ->
 
     kept = [(identity, Recorded.NEW) for identity in "abdefg"]
     assert answers == [*kept[:2], server.refused["c"], *kept[2:]]
+    await intake.close()
+
+
+async def test_what_is_handed_in_together_shares_one_transaction_with_others_and_keeps_its_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(postgres_intake, "MOST_LETTERS", 4)
+    server = Server()
+    intake = Intake(server.record_all)
+    first, second, large = ("a", "b", "c"), ("d", "e"), ("f", "g", "h", "i", "j")
+
+    answers = await asyncio.gather(*(intake.record_together(entries(*each)) for each in (first, second, large)))
+
+    assert server.batches == [["a", "b", "c"], ["d", "e"], [*large]]
+    assert [[identity for identity, _ in each] for each in answers] == [[*first], [*second], [*large]]
+    alone, together = await asyncio.gather(intake.record(an_entry("k")), intake.record_together(entries("l", "m")))
+    assert server.batches[-1] == ["k", "l", "m"]
+    assert (alone, [identity for identity, _ in together]) == (("k", Recorded.NEW), ["l", "m"])
+    await intake.close()
+
+
+async def test_what_is_handed_in_together_is_refused_together_and_alone() -> None:
+    server = Server()
+    server.refused["c"] = RedriveError("not this one")
+    intake = Intake(server.record_all)
+
+    answers = await asyncio.gather(
+        intake.record_together(entries("a", "b")),
+        intake.record_together(entries("c", "d")),
+        intake.record(an_entry("e")),
+        return_exceptions=True,
+    )
+
+    assert list(answers) == [[("a", Recorded.NEW), ("b", Recorded.NEW)], server.refused["c"], ("e", Recorded.NEW)]
+    assert not any(batch == ["d"] for batch in server.batches)
+    await intake.close()
+
+
+async def test_many_that_come_together_are_worth_a_second_lane() -> None:
+    server = Server(held=True)
+    intake = Intake(server.record_all)
+    several = [entries(*(f"{name}{number}" for number in range(300))) for name in "ab"]
+
+    tasks = [asyncio.create_task(intake.record_together(each)) for each in several]
+    await settled()
+
+    assert [len(batch) for batch in server.batches] == [300, 300]
+    server.commit()
+    server.commit()
+    await asyncio.gather(*tasks)
+    await intake.close()
+
+
+async def test_what_is_under_way_already_opens_no_lane_for_the_next() -> None:
+    server = Server(held=True)
+    intake = Intake(server.record_all)
+    first = asyncio.create_task(intake.record_together(entries(*map(str, range(150)))))
+    await settled()
+    [second] = handed_in(intake, "next")
+    await settled()
+
+    assert len(server.batches) == 1
+    server.commit()
+    server.commit()
+    await asyncio.gather(first, second)
     await intake.close()
 
 

@@ -277,10 +277,13 @@ class TestWhatTheBrokerDrops:
             ("4.0.1", {}, {}, -1, None),
             ("4.0.1", {"x-delivery-limit": -1}, {}, 20, PROBLEM),  # what is in force counts
             ("4.0.1", {**SAFE}, {}, None, None),
+            ("4.0.1", {**SAFE}, {}, 11, None),
+            ("4.0.1", {**SAFE}, {}, 10, WARN),  # too soon to be held instead
+            ("3.10.8", {**SAFE, "x-delivery-limit": 3}, {}, None, WARN),
             (None, {}, {}, None, None),
         ],
     )
-    def test_a_delivery_limit_without_a_dead_letter_exchange(
+    def test_a_delivery_limit_that_drops_or_comes_soon(
         self,
         version: str | None,
         arguments: dict[str, Any],
@@ -295,6 +298,33 @@ class TestWhatTheBrokerDrops:
     def test_classic_queues_know_no_delivery_limit(self) -> None:
         queue = replace(quorum(arguments={"x-delivery-limit": 5}), type="classic")
         assert found_in(queue, overview=OverviewFacts(version="4.1.0")) == {"classic": WARN}
+
+
+class TestWhatAWorkerHolds:
+    @pytest.mark.parametrize(
+        ("prefetch", "messages", "mebibytes", "much"),
+        [(999, 100, 100, True), (999, 100, 1, False), (1, 3, 900, True), (None, 1, 900, False), (9, 0, 0, False)],
+    )
+    def test_prefetch_times_what_its_messages_have_on_average(
+        self, prefetch: int | None, messages: int, mebibytes: int, *, much: bool
+    ) -> None:
+        facts = broker(quorum(messages=messages, bytes=mebibytes * 2**20))
+        told = Expected(queues=(ExpectedQueue(name="orders", longest=1.0, prefetch=prefetch),))
+        found = [each for each in examine(facts, told) if each.check == "memory"]
+        assert [each.level for each in found] == [WARN] * much
+
+    def test_it_is_told_in_mebibytes_and_with_a_number_that_fits(self) -> None:
+        facts = broker(quorum(messages=10, bytes=20 * 2**20))
+        told = Expected(queues=(ExpectedQueue(name="orders", longest=1.0, prefetch=1000),))
+        [found] = [each for each in examine(facts, told) if each.check == "memory"]
+        assert "2,000 MiB" in found.what
+        assert "2.0 MiB on average" in found.what
+        assert "such as 128" in found.remedy
+
+    def test_a_queue_that_nobody_works_on_is_not_weighed(self) -> None:
+        facts = broker(quorum(messages=10, bytes=2**40))
+        told = Expected(queues=(ExpectedQueue(name="orders", prefetch=1000, handled=False),))
+        assert not [each for each in examine(facts, told) if each.check == "memory"]
 
 
 class TestWhatTheQueueIs:

@@ -215,6 +215,13 @@ def test_s4_quorum_queues_lose_nothing_on_any_hop() -> None:
     assert found["orders.limbu"] == QUORUM
 
 
+def test_s4_quorum_queues_name_the_one_key_by_which_a_message_goes_round_and_classic_ones_are_as_s4s() -> None:
+    key = "x-dead-letter-routing-key"
+    found = queues(chosen("ttl-loop"))
+    assert (found["orders"][key], found["orders.deadletter"][key]) == ("orders", "orders")
+    assert not any(key in arguments for arguments in queues(s4(), S4).values())
+
+
 def test_s4_the_loops_own_delay_waits_in_the_loop_and_another_one_in_a_delay_queue() -> None:
     assert s4().waiting(S4, 600).name == f"{S4}.deadletter"
     other = s4().waiting(S4, 5)
@@ -233,10 +240,11 @@ def test_exchanges_are_named_after_the_app_unless_they_are_named() -> None:
         ExchangeSpec("shop.workers"),
         ExchangeSpec("shop.workers.deadletter"),
     ]
-    for topology in ("ttl-loop", "dead-letter-exchange"):
+    for topology, setting in (("ttl-loop", "exchange"), ("dead-letter-exchange", "dead_letter_exchange")):
         with pytest.raises(ConfigurationError, match="named after the app, and it has no name here") as refused:
             choose(Choice(topology=topology))
-        assert "app.name" in refused.value.remedy
+        assert "set app.name" in refused.value.remedy
+        assert f"broker.rabbitmq.{setting}" in refused.value.remedy
     assert choose(Choice(topology="dead-letter-exchange", dead_letter_exchange="dlx.x")).extras("q").exchanges
 
 

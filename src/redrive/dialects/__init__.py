@@ -16,9 +16,7 @@ from redrive.failure import FailureKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from redrive.message import Headers
-
-__all__ = ["DIALECTS", "UNKNOWN_HANDLER", "Arrival", "Dialect", "Reading", "read", "strip"]
+__all__ = ["DIALECTS", "UNKNOWN_HANDLER", "Arrival", "Dialect", "Reading", "read"]
 
 
 class Dialect(Protocol):
@@ -30,10 +28,6 @@ class Dialect(Protocol):
         """What it says, or None if it is not written in this dialect. Never raises."""
         ...
 
-    def strip(self, headers: Headers) -> Headers:
-        """The headers without what this dialect adds to a dead letter."""
-        ...
-
 
 DIALECTS: Sequence[Dialect] = (ours, envelope, native)
 """In the order in which they are asked."""
@@ -41,15 +35,11 @@ DIALECTS: Sequence[Dialect] = (ours, envelope, native)
 
 def read(arrival: Arrival) -> Reading:
     """What is known of a message that lay in a dead-letter queue. Never raises."""
-    known = (dialect.read(arrival) for dialect in DIALECTS)
-    return next((reading for reading in known if reading is not None), None) or _not_understood(arrival)
-
-
-def strip(headers: Headers) -> Headers:
-    """The headers as they were before the message died, whichever dialects told of it."""
     for dialect in DIALECTS:
-        headers = dialect.strip(headers)
-    return headers
+        reading = dialect.read(arrival)
+        if reading is not None:
+            return reading
+    return _not_understood(arrival)
 
 
 def _not_understood(arrival: Arrival) -> Reading:

@@ -10,7 +10,7 @@ from redrive.failure import FailureKind
 
 if TYPE_CHECKING:
     from redrive.failure import Failure
-    from redrive.message import Envelope, Headers
+    from redrive.message import Envelope
 
 NAME = "envelope"
 
@@ -30,11 +30,6 @@ def read(arrival: Arrival) -> Reading | None:
         message=arrival.message,
         warnings=tuple(warnings),
     )
-
-
-def strip(headers: Headers) -> Headers:
-    """It adds no headers."""
-    return headers
 
 
 def _failure(arrival: Arrival, told: Envelope) -> Failure:

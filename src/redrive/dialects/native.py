@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 NAME = "rabbitmq"
 
 DEATHS = "x-death"
-FAMILY = frozenset(
-    {
-        DEATHS,
-        "x-delivery-count",
-        "x-acquired-count",
-        *(f"x-{which}-death-{what}" for which in ("first", "last") for what in ("queue", "reason", "exchange")),
-    }
-)
-"""What the broker adds: kept, it would take the message for one that goes round in circles."""
 
 _REJECTIONS = frozenset({"rejected", "delivery_limit"})
 _REASONS = _REJECTIONS | {"expired", "maxlen"}
@@ -66,10 +57,6 @@ def read(arrival: Arrival) -> Reading | None:
         first_attempt_at=min(failure.at for failure in failures) if times else None,
         warnings=tuple(warnings),
     )
-
-
-def strip(headers: Headers) -> Headers:
-    return tuple(pair for pair in headers if pair[0] not in FAMILY)
 
 
 def _deaths(told: Any, warnings: list[str]) -> list[_Death]:

@@ -14,7 +14,7 @@ from redrive.message import cut
 
 if TYPE_CHECKING:
     from redrive.failure import Failure
-    from redrive.message import ErrorNote, Headers
+    from redrive.message import ErrorNote
 
 NAME = "redrive"
 
@@ -23,10 +23,12 @@ _LONGEST_IDENTITY = 1000
 
 
 def read(arrival: Arrival) -> Reading | None:
+    note = None if arrival.message.overlay is None else arrival.message.overlay.error
+    if not arrival.trail and note is None:
+        return None
     trail = decode_trail(arrival.trail)
     told = tuple(_with_handler(failure) for failure in trail)
     warnings = () if told or not arrival.trail else ("the trail of its failures cannot be read",)
-    note = None if arrival.message.overlay is None else arrival.message.overlay.error
     if not told and note is not None:
         told = (_noted(arrival, note),)
     if not told:
@@ -40,11 +42,6 @@ def read(arrival: Arrival) -> Reading | None:
         first_attempt_at=told[0].at if trail else None,
         warnings=warnings,
     )
-
-
-def strip(headers: Headers) -> Headers:
-    """Nothing of ours is in the headers: the drivers carry it beside them."""
-    return headers
 
 
 def _identity(trail: bytes | None) -> str | None:

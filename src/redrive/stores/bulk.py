@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import BigInteger, Integer, LargeBinary, TypeDecorator
 from sqlalchemy.util import await_only
 
-from redrive.stores.columns import ExactText, Moment, escape, microseconds, unescape
+from redrive.stores.columns import ExactText, Moment, escape_all, microseconds, unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -77,46 +77,42 @@ def _array(column: Column[Any]) -> str:
 
 
 def known(connection: Connection, column: Column[str], values: Iterable[str]) -> set[str]:
-    """Which of these values the column, one of exact text, has."""
+    """Which of these values the column, one of exact text without repeats, has."""
     statement = _known_statement(column.table.name, column.name)
-    rows = await_only(_driver(connection).fetch(statement, [escape(each) for each in values]))
+    rows = await_only(_driver(connection).fetch(statement, escape_all(list(values))))
     return {unescape(row[0]) for row in rows}
 
 
 @cache
 def _known_statement(table: str, column: str) -> str:
-    return f'SELECT "{column}" FROM "{table}" WHERE "{column}" = ANY($1::text[])'  # noqa: S608  names of ours
+    # A look by the index for each value, whatever the server knows of the table: `= ANY` of a table that has grown
+    # since it was last analysed reads all of it, and a plan that was made for an empty one stays.
+    found = f'(SELECT true FROM "{table}" WHERE "{column}" = wanted)'  # noqa: S608  names of ours
+    return f"SELECT wanted FROM unnest($1::text[]) AS wanted WHERE {found}"  # noqa: S608  as above
 
 
-def _columns(table: Table, names: tuple[str, ...], rows: Sequence[Values]) -> list[Iterable[Any]]:
+def _columns(table: Table, names: tuple[str, ...], rows: Sequence[Values]) -> list[Sequence[Any]]:
     """The rows' values, column by column, written as the column's type writes them."""
     values = zip(*map(itemgetter(*names), rows), strict=True)
-    converters = _converters(table, names)
     return [
-        column if write is None else list(map(write, column))
-        for column, write in zip(values, converters, strict=True)
+        column if write is None else write(column)
+        for column, write in zip(values, _writers(table, names), strict=True)
     ]
 
 
 @cache
-def _converters(table: Table, names: tuple[str, ...]) -> tuple[Callable[[Any], Any] | None, ...]:
-    return tuple(_converter(table.c[name]) for name in names)
+def _writers(table: Table, names: tuple[str, ...]) -> tuple[Callable[[Sequence[Any]], Sequence[Any]] | None, ...]:
+    return tuple(_writer(table.c[name]) for name in names)
 
 
-def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
+def _writer(column: Column[Any]) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
     if isinstance(column.type, Moment):
-        return _written_moment if column.nullable else microseconds
-    if isinstance(column.type, ExactText):
-        return _written_text if column.nullable else escape
-    return None
+        return _written_moments
+    return escape_all if isinstance(column.type, ExactText) else None
 
 
-def _written_moment(value: datetime | None) -> int | None:
-    return None if value is None else microseconds(value)
-
-
-def _written_text(value: str | None) -> str | None:
-    return None if value is None else escape(value)
+def _written_moments(values: Sequence[datetime | None]) -> list[int | None]:
+    return [None if value is None else microseconds(value) for value in values]
 
 
 def _driver(connection: Connection) -> Driver:

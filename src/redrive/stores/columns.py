@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import BigInteger, Text
 from sqlalchemy.types import TypeDecorator
 
+from redrive.epoch import EPOCH
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Dialect
     from sqlalchemy.types import TypeEngine
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_FIRST = (datetime.min.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
+_LAST = (datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
 
 _ESCAPE = "\u241b"
 _UNSTORABLE = re.compile(f"[\x00\ud800-\udfff{_ESCAPE}]")
@@ -64,12 +65,22 @@ class ExactText(TypeDecorator[str]):
 
 def microseconds(value: datetime) -> int:
     """A time without a zone counts as UTC; one beyond the calendar's ends in UTC becomes the end."""
+    if value.tzinfo is UTC:  # nearly all, and never beyond the calendar
+        return (value - EPOCH) // _MICROSECOND
     aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return max(_FIRST, min(_LAST, (aware - _EPOCH) // _MICROSECOND))
+    return max(_FIRST, min(_LAST, (aware - EPOCH) // _MICROSECOND))
 
 
 def moment(value: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=value)
+    return EPOCH + timedelta(microseconds=value)
+
+
+def escape_all(texts: Sequence[str | None]) -> Sequence[str | None]:
+    """As `escape` for each: hundreds that need none are known at one glance, and given back as they are."""
+    together = "".join(filter(None, texts))
+    if together.isascii() and "\0" not in together:
+        return texts
+    return [None if text is None else escape(text) for text in texts]
 
 
 def escape(text: str) -> str:
@@ -79,7 +90,7 @@ def escape(text: str) -> str:
 
 
 def _moment_or_none(value: int | None) -> datetime | None:
-    return None if value is None else _EPOCH + timedelta(microseconds=value)
+    return None if value is None else EPOCH + timedelta(microseconds=value)
 
 
 def _text_or_none(text: str | None) -> str | None:

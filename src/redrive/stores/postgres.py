@@ -42,6 +42,9 @@ class PostgresStore(SqlStore):
             return await self._intake.record(entry)
         return await super().record(entry, connection=connection)
 
+    async def record_together(self, entries: Sequence[Entry]) -> list[tuple[str, Recorded]]:
+        return await self._intake.record_together(entries)
+
     async def _record_all(self, entries: Sequence[Entry]) -> list[tuple[str, Recorded]]:
         now = self._clock.now()
         unit = partial(sql_intake.record_all, entries=entries, now=now)

@@ -8,6 +8,7 @@ many wait, a second transaction runs beside the first: one is made ready here wh
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from redrive.errors import Unreachable
@@ -28,8 +29,14 @@ _WORTH_A_LANE = 100
 
 
 class _Waiting(NamedTuple):
-    entry: Entry
-    answer: asyncio.Future[Answer]
+    """Entries that are recorded together or not at all."""
+
+    entries: Sequence[Entry]
+    answers: asyncio.Future[list[Answer]]
+
+    @property
+    def size(self) -> int:
+        return sum(len(entry.message.body or b"") for entry in self.entries)
 
 
 class Intake:
@@ -38,17 +45,25 @@ class Intake:
     def __init__(self, record_all: Callable[[Sequence[Entry]], Awaitable[list[Answer]]]) -> None:
         self._record_all = record_all
         self._waiting: list[_Waiting] = []
+        self._letters = 0
+        """That wait."""
         self._lanes: set[asyncio.Task[None]] = set()
         self._closed = False
 
     async def record(self, entry: Entry) -> Answer:
+        [answer] = await self.record_together([entry])
+        return answer
+
+    async def record_together(self, entries: Sequence[Entry]) -> list[Answer]:
+        """All of them in one transaction, whatever else it holds; if it raises, none is on record."""
         if self._closed:
             raise Unreachable("the store is closed", remedy="open a new one")
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(entry, answer))
-        if not self._lanes or (len(self._waiting) >= _WORTH_A_LANE and len(self._lanes) < _LANES):
+        answers: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(entries, answers))
+        self._letters += len(entries)
+        if not self._lanes or (self._letters >= _WORTH_A_LANE and len(self._lanes) < _LANES):
             self._open_lane()
-        return await answer
+        return await answers
 
     async def close(self) -> None:
         """Waits for what was handed in."""
@@ -70,28 +85,31 @@ class Intake:
             self._lanes -= {lane}
 
     def _take(self) -> list[_Waiting]:
-        size = number = 0
-        for waiting in self._waiting[:MOST_LETTERS]:
-            size += len(waiting.entry.message.body or b"")
-            if number and size > MOST_BYTES:
+        size = letters = number = 0
+        for waiting in self._waiting:
+            size += waiting.size
+            letters += len(waiting.entries)
+            if number and (size > MOST_BYTES or letters > MOST_LETTERS):
                 break
             number += 1
         batch, self._waiting = self._waiting[:number], self._waiting[number:]
+        self._letters -= sum(len(waiting.entries) for waiting in batch)
         return batch
 
     async def _keep(self, batch: list[_Waiting]) -> None:
         try:
-            answers = await self._record_all([waiting.entry for waiting in batch])
+            answers = iter(await self._record_all([entry for waiting in batch for entry in waiting.entries]))
         except Exception as error:  # noqa: BLE001  the callers get it; the writer lives on
             await self._refused(batch, error)
         else:
-            for waiting, answer in zip(batch, answers, strict=True):
-                if not waiting.answer.done():
-                    waiting.answer.set_result(answer)
+            for waiting in batch:
+                theirs = list(islice(answers, len(waiting.entries)))
+                if not waiting.answers.done():
+                    waiting.answers.set_result(theirs)
 
     async def _refused(self, batch: list[_Waiting], error: Exception) -> None:
-        """A store that is away is everybody's matter. Anything else is one letter's doing: it is found by halves,
-        so that one caller's error is never another's.
+        """A store that is away is everybody's matter. Anything else is one letter's doing: whoever handed it in is
+        found by halves, so that one caller's error is never another's.
         """
         if len(batch) > 1 and not isinstance(error, Unreachable):
             middle = len(batch) // 2
@@ -99,5 +117,5 @@ class Intake:
             await self._keep(batch[middle:])
             return
         for waiting in batch:
-            if not waiting.answer.done():
-                waiting.answer.set_exception(error)
+            if not waiting.answers.done():
+                waiting.answers.set_exception(error)

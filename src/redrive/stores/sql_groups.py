@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, exists, or_, select
+from sqlalchemy import bindparam, delete, exists, or_, select
 
 from redrive.message import cut
 from redrive.stores.expressions import insert_into
@@ -73,9 +73,16 @@ def hold(connection: Connection, group_ids: list[str]) -> dict[str, str | None]:
     """Those that exist, with the group they were merged into."""
     if not group_ids:
         return {}
-    query = select(groups.c.id, groups.c.merged_into).where(groups.c.id.in_(group_ids)).order_by(groups.c.id)
-    rows: Any = connection.execute(query.with_for_update(read=True, key_share=True))
+    rows: Any = connection.execute(_held, {"ids": group_ids})
     return {row.id: row.merged_into for row in rows}
+
+
+_held = (
+    select(groups.c.id, groups.c.merged_into)
+    .where(groups.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(groups.c.id)
+    .with_for_update(read=True, key_share=True)
+)
 
 
 def leave(connection: Connection, gone: Iterable[str]) -> None:

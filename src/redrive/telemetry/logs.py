@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 import structlog
+
+_encoder = msgspec.json.Encoder()
 
 LogFormat = Literal["auto", "json", "console"]
 
@@ -17,7 +21,7 @@ def configure_logs(*, level: str = "info", style: LogFormat = "auto") -> None:
     renderer: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
         if wants_console
-        else structlog.processors.JSONRenderer(ensure_ascii=True)
+        else structlog.processors.JSONRenderer(serializer=_as_json)
     )
     structlog.configure(
         processors=[
@@ -31,3 +35,13 @@ def configure_logs(*, level: str = "info", style: LogFormat = "auto") -> None:
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+def _as_json(event: Any, **options: Any) -> str:
+    """In ASCII: what a terminal or a log viewer would take for more than text stays escaped."""
+    try:
+        written = _encoder.encode(event)
+    except (TypeError, ValueError, RecursionError):
+        written = b""
+    plain = written and written.isascii() and b"\x7f" not in written
+    return written.decode() if plain else json.dumps(event, **options)

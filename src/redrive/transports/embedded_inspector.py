@@ -44,7 +44,7 @@ class EmbeddedInspector:
         known: Collection[str] = (),  # noqa: ARG002  the file knows them all
     ) -> Figures:
         if self._file is None or not self._file.exists():
-            return Figures()
+            return Figures(empty_too=False)
         names = self._transport.names
         wanted = {each for name in queues for each in (name, names.retry_of(name), names.dead_of(name))}
         depths = await self._transport.depths()
@@ -53,7 +53,7 @@ class EmbeddedInspector:
             for name, depth in sorted(depths.items())
             if not wanted or name in wanted
         )
-        return Figures(queues=tuple(shown))
+        return Figures(queues=tuple(shown), empty_too=False)
 
     async def close(self) -> None:
         pass

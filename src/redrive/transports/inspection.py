@@ -23,6 +23,8 @@ class ExpectedQueue(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     longest: float | None = None
     """How long a message may be in hand, in seconds: every attempt in place. None: nothing ends it."""
+    prefetch: int | None = None
+    """How many of its messages one process has in memory at most."""
     handled: bool = True
     """Somebody works on it; else it is only looked at."""
 
@@ -52,6 +54,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """By name."""
     incomplete: str = ""
     """Why these may not be all queues, or not all there is to tell about them."""
+    empty_too: bool = True
+    """A queue that was asked for and is not here does not exist; False: it may hold nothing, no more."""
 
 
 class Inspector(Protocol):

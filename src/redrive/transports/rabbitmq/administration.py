@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from redrive.errors import RedriveError
+from redrive.errors import RedriveError, Unreachable
 
 if TYPE_CHECKING:
     from redrive.transports.rabbitmq.queue_arguments import Version
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 class QueueLook(msgspec.Struct, frozen=True):
     messages: int
     consumers: int
+    silent: bool = False
+    """The queue itself does not answer, so nobody knows its numbers: a quorum queue without a leader."""
+
+
+def not_known(queue: str) -> Unreachable:
+    """Of a queue that is silent."""
+    return Unreachable(
+        f"queue {queue!r} does not answer: nobody knows what is in it",
+        remedy="a quorum queue needs most of its nodes: see `rabbitmq-queues quorum_status`",
+    )
 
 
 class DeclarationRefused(RedriveError):
@@ -33,7 +43,7 @@ class Administration(Protocol):
         ...
 
     async def look(self, queue: str) -> QueueLook | None:
-        """None: there is no such queue."""
+        """None: there is no such queue. Unreachable too when the node that holds it is away."""
         ...
 
     async def exchange_exists(self, name: str) -> bool: ...

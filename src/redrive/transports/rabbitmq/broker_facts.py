@@ -44,6 +44,8 @@ class QueueFacts(msgspec.Struct, frozen=True, kw_only=True):
     outgoing: float | None = None
     acked: float | None = None
     memory: int | None = None
+    bytes: int | None = None
+    """Of the bodies of its messages."""
     state: str | None = None
     delivery_limit: int | None = None
     """The limit in force, where the broker tells it (RabbitMQ 4)."""

@@ -47,6 +47,7 @@ def queue(value: Mapping[str, Any]) -> QueueFacts:
         outgoing=_rate(statistics, "deliver_get"),
         acked=_rate(statistics, "ack"),
         memory=_number(value, "memory"),
+        bytes=_number(value, "message_bytes"),
         state=_of(str, value, "state"),
         delivery_limit=_number(value, "delivery_limit"),
     )

@@ -45,6 +45,7 @@ COUNTS = frozenset({b"x-delivery-count", b"x-acquired-count"})
 _LEFT_OUT = frozenset({b"CC", b"BCC", b"x-death", notes.NAME}) | COUNTS
 """Headers that would copy it elsewhere, or make the broker take it for going in circles and drop it."""
 DEATHS = (b"x-first-death-", b"x-last-death-")
+_NO_NOTE = Note()
 
 
 class Packed(NamedTuple):
@@ -134,12 +135,12 @@ def _foreign(message: Message, body: bytes, note: Note, how: Sending) -> bytes:
     for flag in _DROPPED:
         found.pop(flag, None)
     found[props.DELIVERY_MODE] = props.PERSISTENT
-    kept = list(_kept(message.headers, table))
-    if how.keep or note != Note():
-        note = replace(note, came_as=message.properties) if how.keep else note
+    kept = list(_kept(message.headers, table)) if message.headers or table is not None else []
+    if how.keep or note != _NO_NOTE:
+        came_as = message.properties if how.keep else note.came_as
         if len(raw) > _COPIED_TWICE and how.keep:
             kept = []
-        kept.append(notes.encode(replace(note, mark=notes.mark_of(body))))
+        kept.append(notes.encode(replace(note, came_as=came_as, mark=notes.mark_of(body))))
     if kept or table is not None:
         found[props.HEADERS] = tables.joined(kept)
     return props.join(found)

@@ -6,15 +6,16 @@ Everything is asked on a channel of its own: a no closes the channel, and nothin
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from redrive import faults
-from redrive.errors import PublishRefused
+from redrive.errors import PublishRefused, Unreachable
 from redrive.transports import filled_with
 from redrive.transports.rabbitmq.administration import DeclarationRefused, QueueLook
 from redrive.transports.rabbitmq.channel import Channel, Deaf
-from redrive.transports.rabbitmq.methods import ChannelClosed, ExchangeDeclare, QueueBind, QueueDeclare
+from redrive.transports.rabbitmq.methods import Basic, ChannelClosed, ExchangeDeclare, QueueBind, QueueDeclare
 from redrive.transports.rabbitmq.topology import BindingSpec, ExchangeSpec, QueueSpec
 
 if TYPE_CHECKING:
@@ -26,8 +27,14 @@ if TYPE_CHECKING:
     from redrive.transports.rabbitmq.topology import Topology
 
 _NOT_FOUND = 404
+_HELD_ELSEWHERE = "NOT_FOUND - home node"
+"""How the broker begins to say that a classic queue exists, on a node that is away."""
 _REFUSALS = frozenset({403, 405, 406, 530})
 """Not allowed, somebody else's alone, declared otherwise, not possible here."""
+_GIVEN_UP = 0.2
+"""Seconds. A quarter of a second after it has asked a quorum queue in vain the broker says that it is empty."""
+_SILENT_LOOKS = 3
+"""In a row; one may have met a broker that was busy."""
 
 
 class BrokerAdministration:
@@ -49,8 +56,14 @@ class BrokerAdministration:
         return connection
 
     async def look(self, queue: str) -> QueueLook | None:
-        answer = await self._ask(QueueDeclare(queue=queue, passive=True))
-        return None if answer is None else QueueLook(answer.message_count, answer.consumer_count)
+        for _ in range(_SILENT_LOOKS):
+            answer, took = await self._timed(QueueDeclare(queue=queue, passive=True))
+            if answer is None:
+                return None
+            counted = answer.message_count, answer.consumer_count
+            if any(counted) or took < _GIVEN_UP or took < _GIVEN_UP + await self._usual():
+                return QueueLook(*counted)
+        return QueueLook(0, 0, silent=True)
 
     async def exchange_exists(self, name: str) -> bool:
         if not name:
@@ -76,16 +89,27 @@ class BrokerAdministration:
         else:
             await self.bind(thing)
 
+    async def _usual(self) -> float:
+        """How many seconds an answer takes that needs no queue."""
+        return (await self._timed(Basic.Qos()))[1]
+
     async def _ask(self, method: Frame) -> Any:
         """The broker's answer; None: it does not exist."""
+        return (await self._timed(method))[0]
+
+    async def _timed(self, method: Frame) -> tuple[Any, float]:
+        """With the seconds that it took."""
         async with self._asking:
             try:
                 if self._channel is None or self._channel.why_closed is not None:
                     self._channel = await (await self.connected()).channel(Deaf())
-                return await self._channel.call(method)
+                began = time.monotonic()
+                return await self._channel.call(method), time.monotonic() - began
             except ChannelClosed as closed:
+                if closed.text.startswith(_HELD_ELSEWHERE):
+                    raise Unreachable(closed.text, remedy="start the nodes that hold the queue") from None
                 if closed.code == _NOT_FOUND:
-                    return None
+                    return None, 0.0
                 if closed.code in _REFUSALS:
                     raise DeclarationRefused(closed.text) from None
                 raise  # it says nothing about the question: the broker is away, or slow

@@ -13,6 +13,7 @@ from redrive.transports.rabbitmq.binding_routes import Routes
 from redrive.transports.rabbitmq.effective import effective, name_without_delay
 from redrive.transports.rabbitmq.examined_broker import examine_broker, examine_permissions
 from redrive.transports.rabbitmq.examined_dead_letters import dead_letter_keys
+from redrive.transports.rabbitmq.examined_memory import examine_memory
 from redrive.transports.rabbitmq.examined_queue import ExaminedQueue, examine_queue
 from redrive.transports.rabbitmq.examined_timeout import examine_timeout
 
@@ -41,7 +42,7 @@ def examine(
     found += examine_handling(expected, consumer_timeout)
     clean: list[str] = []
     for name in picture.chosen():
-        told = list(examine_queue(picture.queue(name)))
+        told = [*examine_queue(picture.queue(name)), *picture.memory(name)]
         found += told
         clean += [] if told else [name]
     return found + picture.nothing_found(clean)
@@ -85,6 +86,11 @@ class _Picture:
             overview=self._overview,
             keeps_dead_letters=self._keeps_dead_letters(name),
         )
+
+    def memory(self, name: str) -> Iterator[Finding]:
+        for each in self._expected.queues:
+            if each.name == name:
+                yield from examine_memory(each, self.queues[name])
 
     def nothing_found(self, clean: Iterable[str]) -> list[Finding]:
         alike: dict[str, list[str]] = {}

@@ -12,6 +12,7 @@ from redrive.transports.rabbitmq.binding_routes import Routes
 from redrive.transports.rabbitmq.broker_facts import OverviewFacts, QueueFacts
 from redrive.transports.rabbitmq.effective import REJECT_PUBLISH, Effective
 from redrive.transports.rabbitmq.examined_dead_letters import examine_dead_letters
+from redrive.transports.rabbitmq.returning import OFTEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,11 +115,17 @@ def _ttl(queue: ExaminedQueue) -> Iterator[Finding]:
 
 
 def _delivery_limit(queue: ExaminedQueue) -> Iterator[Finding]:
-    rules = queue.rules
-    if rules.delivery_limit is not None and rules.dead_letter_exchange is None:
-        what = f"drops a message that was given back {rules.delivery_limit} times: it has no dead-letter exchange"
+    """Every process that stops gives back what it had fetched, handled or not."""
+    limit = queue.rules.delivery_limit
+    if limit is None:
+        return
+    if queue.rules.dead_letter_exchange is None:
+        what = f"drops a message that was given back {limit} times: it has no dead-letter exchange"
         remedy = f"delivery-limit -1 (RabbitMQ 4), or a dead-letter exchange: {_POLICY}"
         yield problem("delivery-limit", what, remedy, queue=queue.name)
+    elif limit <= OFTEN:  # so soon that nobody holds it instead
+        what = f"dead-letters a message that was given back {limit} times, though nobody may have handled it"
+        yield warn("delivery-limit", what, f"a limit above {OFTEN}, or none: {_POLICY}", queue=queue.name)
 
 
 def _uncollected(queue: ExaminedQueue) -> Iterator[Finding]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from redrive.errors import NotFound, Refused, Unreachable
-from redrive.finding import ok, warn
+from redrive.finding import ok, problem, warn
 from redrive.transports.inspection import Figures, QueueFigures
 from redrive.transports.rabbitmq.administration import DeclarationRefused
 from redrive.transports.rabbitmq.broker_facts import BrokerFacts
@@ -18,7 +19,7 @@ from redrive.transports.rabbitmq.queue_figures import figures_of
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Awaitable, Collection
+    from collections.abc import Awaitable, Collection, Iterable
 
     from redrive.finding import Finding
     from redrive.transports import QueueDepth, Transport
@@ -57,7 +58,8 @@ class RabbitInspector:
             facts = await self._facts()
         except (Unreachable, Refused, NotFound) as error:
             return [_without(error), *await self._by_amqp(administration, expected)]
-        return [ok("broker", f"{self._address} answers"), *self._examined(facts, expected)]
+        silent = await _silent(administration, sorted({each.name for each in facts.queues} & _names(expected)))
+        return [ok("broker", f"{self._address} answers"), *silent, *self._examined(facts, expected)]
 
     async def figures(self, queues: Collection[str] = (), *, known: Collection[str] = ()) -> Figures:
         try:
@@ -111,12 +113,22 @@ class RabbitInspector:
             look = await administration.look(each.name)
             if look is None:
                 found.append(missing(each.name))
+            elif look.silent:
+                found.append(_does_not_answer(each.name))
             else:
                 found.append(ok("queue", f"is there, with {look.messages:,} messages", queue=each.name))
         return found + examine_handling(expected, self._consumer_timeout)
 
+    async def _depths(self, queues: Collection[str]) -> dict[str, QueueDepth]:
+        """Without those of queues that do not answer."""
+        found: dict[str, QueueDepth] = {}
+        for queue in queues:
+            with suppress(Unreachable):
+                found |= await self._transport.depths((queue,))
+        return found
+
     async def _figures_by_amqp(self, queues: Collection[str]) -> list[QueueFigures]:
-        depths = await self._transport.depths(queues)
+        depths = await self._depths(queues)
         administration = await self._transport.administration()
         shown: list[QueueFigures] = []
         for name in sorted({*depths, *queues}):
@@ -126,8 +138,22 @@ class RabbitInspector:
         return shown
 
 
+async def _silent(administration: Administration, queues: Iterable[str]) -> list[Finding]:
+    looks = {name: await administration.look(name) for name in queues}
+    return [_does_not_answer(name) for name, look in looks.items() if look is not None and look.silent]
+
+
+def _does_not_answer(queue: str) -> Finding:
+    what = "does not answer: what is in it cannot be told, received or added to"
+    return problem("state", what, "a quorum queue needs most of its nodes: start those that hold it", queue=queue)
+
+
 def _counted(queue: QueueFacts) -> bool:
     return queue.ready is not None and queue.consumers is not None
+
+
+def _names(expected: Expected) -> set[str]:
+    return {each.name for each in expected.queues}
 
 
 async def _looked_at(queue: QueueFacts, administration: Administration) -> QueueFacts:
@@ -135,7 +161,11 @@ async def _looked_at(queue: QueueFacts, administration: Administration) -> Queue
         look = await administration.look(queue.name)
     except DeclarationRefused:  # one connection's own, or not for this user
         return queue
-    return queue if look is None else replace(queue, ready=look.messages, consumers=look.consumers)
+    if look is None:
+        return queue
+    if look.silent:
+        return replace(queue, ready=None, unacked=None, consumers=None)
+    return replace(queue, ready=look.messages, consumers=look.consumers)
 
 
 async def _if_allowed(asked: Awaitable[list[T]]) -> tuple[T, ...] | None:
@@ -147,6 +177,8 @@ async def _if_allowed(asked: Awaitable[list[T]]) -> tuple[T, ...] | None:
 
 def _figures(name: str, depth: QueueDepth | None, look: QueueLook | None) -> QueueFigures:
     # A passive look counts what is ready alone, and so does the depth: what is in hand is told by nobody.
+    if look is not None and look.silent:
+        return QueueFigures(name=name)
     return QueueFigures(
         name=name,
         ready=depth.ready if depth else 0,

@@ -41,7 +41,7 @@ _PAGE = 500
 _MOST_PAGES = 1000
 _QUEUE_COLUMNS = (
     "name,type,durable,auto_delete,exclusive,arguments,effective_policy_definition,messages,messages_ready,"
-    "messages_unacknowledged,messages_dlx,consumers,message_stats,memory,state,delivery_limit"
+    "messages_unacknowledged,messages_dlx,consumers,message_stats,memory,message_bytes,state,delivery_limit"
 )
 _OK, _BAD_REQUEST, _UNAUTHORISED, _FORBIDDEN, _NOT_FOUND, _SERVER_ERROR = 200, 400, 401, 403, 404, 500
 _LONGEST_REASON = 200

@@ -102,7 +102,7 @@ def fields(raw: bytes) -> dict[int, bytes]:
 
 def join(found: dict[int, bytes]) -> bytes:
     """The properties with these fields."""
-    parts = [found[flag] for flag in _ORDER if flag in found]
+    parts = [found[flag] for flag in sorted(found, reverse=True)]  # as in _ORDER
     return _U16.pack(sum(found)) + b"".join(parts)
 
 

@@ -20,6 +20,7 @@ from redrive.errors import Unreachable
 from redrive.transports.rabbitmq import wire
 from redrive.transports.rabbitmq.channel import Deaf
 from redrive.transports.rabbitmq.methods import Basic, BasicConsume, ChannelClosed, ConnectionLost
+from redrive.transports.rabbitmq.returning import Held
 from redrive.transports.rabbitmq.settling import Receipt, Tags
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Receiver:
         self._why: Exception | None = None
         self._stopped = False
         self._handed_out = 0
+        self._held = Held(self._woken.set)
         self._leaving: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Task[None] | None = None
 
@@ -118,6 +120,8 @@ class Receiver:
                 self.taps.append(tap)
                 await tap.open(connection, min(self._prefetch, MAX_PREFETCH))
             while not self._stopped:
+                while self._held.due and self._why is None:
+                    yield self._held.next()
                 while self._arrived and self._handed_out < self._prefetch and self._why is None:
                     tap, tag, content = self._arrived.popleft()
                     self._handed_out += 1
@@ -128,7 +132,7 @@ class Receiver:
                 if self._why is not None:
                     raise Unreachable(str(self._why)) from self._why
                 self._woken.clear()
-                if not (self._arrived and self._handed_out < self._prefetch):
+                if not (self._held.due or (self._arrived and self._handed_out < self._prefetch)):
                     await self._woken.wait()
         finally:
             await self.stop()
@@ -149,6 +153,7 @@ class Receiver:
         while self._arrived:  # from the end: each takes its old place before the one behind it
             tap, tag, _ = self._arrived.pop()
             self._reject(tap, tag)
+        self._held.give_back()
         for tap in self.taps:
             await tap.leave()
 
@@ -157,6 +162,16 @@ class Receiver:
         if tap.tags is not None and tap.tags.holds(tag):
             self._handed_out += 1  # `settled` counts it as one of those
             tap.tags.reject(tag, requeue=True)
+
+    def hold(self, delivery: Delivery) -> bool:
+        """Hands it out again in a while, in the place of giving it back. False: it is in no hand of this one, or
+        this one has ended.
+        """
+        receipt: Receipt = delivery.receipt
+        ours = any(tap.tags is receipt.tags for tap in self.taps) and receipt.tags.holds(receipt.tag)
+        if ours and not self._stopped:
+            self._held.add(delivery)
+        return ours and not self._stopped
 
     def unsettled(self, name: str) -> int:
         return sum(len(tap.tags) for tap in self.taps if tap.tags is not None and tap.name == name)

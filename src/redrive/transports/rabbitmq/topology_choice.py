@@ -94,6 +94,7 @@ def _app(choice: Choice) -> str:
     if not choice.app:
         raise ConfigurationError(
             f"the exchanges of topology {choice.topology!r} are named after the app, and it has no name here",
-            remedy="set app.name, or name the exchanges in [broker.rabbitmq]",
+            remedy='set app.name to what App("…") is called in code, or '
+            f"broker.rabbitmq.{'exchange' if choice.topology == 'ttl-loop' else 'dead_letter_exchange'}",
         )
     return choice.app

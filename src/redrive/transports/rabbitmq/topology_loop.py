@@ -34,10 +34,10 @@ class Loop(msgspec.Struct, frozen=True):
 
 
 class TtlLoop(Topology, frozen=True, kw_only=True):
-    """As S4 declares it, so that its queues match: none names a routing key for its dead letters, so a message
-    keeps the one it came with, and both exchanges route by the name of the queue. A message that came by another
-    key must not be rejected, nor published into the loop by the default exchange: it would not find its way.
-    `route` tells the way into the loop.
+    """Both exchanges route by the name of the queue. Quorum queues name that key for their dead letters: a message
+    that was sent to several queues at once (CC, BCC) would else be dead-lettered to all of them. Classic ones are
+    as S4 declares them, so that its queues match: a message keeps the key it came with. `route` tells the way into
+    the loop, for by the default exchange no message would find its way out of it.
 
     A retry with another delay than the loop's waits in a delay queue, `{queue}.deadletter.5000`.
     """
@@ -68,7 +68,7 @@ class TtlLoop(Topology, frozen=True, kw_only=True):
         home = filled_with(self.names.retry, name)
         if home is None:
             return super().spec(name)
-        ttl, back = self.loop(home).milliseconds, DeadLetterTarget(self.exchange)
+        ttl, back = self.loop(home).milliseconds, DeadLetterTarget(self.exchange, self._key(home))
         arguments = queue_arguments(self.queue_type or "quorum", self.version, ttl=ttl, dead_letters=back)
         return QueueSpec(name, arguments)
 
@@ -99,6 +99,9 @@ class TtlLoop(Topology, frozen=True, kw_only=True):
         return queue_arguments(
             self.queue_type or "quorum",
             self.version,
-            dead_letters=DeadLetterTarget(self.dead_letter_exchange),
+            dead_letters=DeadLetterTarget(self.dead_letter_exchange, self._key(name)),
             max_priority=self.max_priority,
         )
+
+    def _key(self, queue: str) -> str | None:
+        return None if self.queue_type == "classic" else queue

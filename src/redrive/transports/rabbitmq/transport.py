@@ -20,10 +20,10 @@ import structlog
 from redrive import faults
 from redrive.clock import Clock, SystemClock, new_id
 from redrive.epoch import microseconds
-from redrive.errors import ConfigurationError, LeaseLost, PublishRefused, RedriveError, Unreachable, UsageError
+from redrive.errors import ConfigurationError, PublishRefused, RedriveError, Unreachable, UsageError
 from redrive.transports import Capabilities, Delivery, Names, QueueDepth
 from redrive.transports.rabbitmq import address as addresses
-from redrive.transports.rabbitmq.administration import DeclarationRefused
+from redrive.transports.rabbitmq.administration import DeclarationRefused, not_known
 from redrive.transports.rabbitmq.arrival import (
     Arrived,
     first_death,
@@ -47,6 +47,7 @@ from redrive.transports.rabbitmq.line import Line
 from redrive.transports.rabbitmq.note import Note
 from redrive.transports.rabbitmq.publisher import Doubts, Publisher, Unroutable
 from redrive.transports.rabbitmq.receiver import Receiver
+from redrive.transports.rabbitmq.returning import OftenReturned, Returns
 from redrive.transports.rabbitmq.settling import LOOKS
 from redrive.transports.rabbitmq.topology import Topology
 from redrive.transports.rabbitmq.waiting_rooms import WaitingRooms
@@ -116,6 +117,7 @@ class RabbitTransport:
         self._known = Known(self._administration, shape, declare=declare == "missing")
         self._publishers: dict[bool, Publisher] = {}
         self._doubts = Doubts()
+        self._returns = Returns()
         self._opening = asyncio.Lock()
         self._receivers: set[Receiver] = set()
         self._rooms = WaitingRooms(url, management_url, security=self._tls, clock=self._clock)
@@ -141,10 +143,7 @@ class RabbitTransport:
         if prefetch < 1:
             raise UsageError(f"prefetch must be at least 1, not {prefetch}")
         receiver = Receiver(queue, prefetch, partial(self._read, queue))
-        self._receivers = {each for each in self._receivers if not each.finished} | {receiver}
-        if self._watching is None and self._consumer_timeout:
-            self._watching = asyncio.create_task(self._watch())
-        return receiver.deliveries(partial(self._taps, queue))
+        return receiver.deliveries(partial(self._taps, receiver))
 
     async def ack(self, delivery: Delivery) -> None:
         receipt: Receipt = delivery.receipt
@@ -160,6 +159,7 @@ class RabbitTransport:
                 await self._publish(name, message, note, keep=True)
                 faults.point("rabbitmq.retry_confirmed")
         if native:
+            faults.point("rabbitmq.before_reject")
             receipt.tags.reject(receipt.tag, requeue=False)
         else:
             receipt.tags.ack(receipt.tag)
@@ -189,16 +189,22 @@ class RabbitTransport:
 
     async def release(self, delivery: Delivery) -> None:
         receipt: Receipt = delivery.receipt
+        if isinstance(receipt, OftenReturned) and any(each.hold(delivery) for each in self._receivers):
+            return
         receipt.tags.reject(receipt.tag, requeue=True)
 
     async def depths(self, queues: Collection[str] = ()) -> Mapping[str, QueueDepth]:
-        """Ready ones as the broker tells them; leased ones of this process: it tells nobody about others'."""
+        """Ready ones as the broker tells them; leased ones of this process: it tells nobody about others'.
+        Unreachable also for a queue that does not answer: it is not empty.
+        """
         topology = self._known.topology
         found: dict[str, QueueDepth] = {}
         await self._administration.connected()
         wanted = await self._names_beside(queues) if queues else set(self._known.names)
         for name in sorted(wanted):
             looked = await self._administration.look(name)
+            if looked is not None and looked.silent:
+                raise not_known(name)
             home = topology.home_of_waiting(name)
             ready = 0 if looked is None else looked.messages
             leased = sum(receiver.unsettled(name) for receiver in self._receivers)
@@ -325,8 +331,9 @@ class RabbitTransport:
 
     # Receiving.
 
-    async def _taps(self, queue: str) -> AsyncGenerator[tuple[Connection, str]]:
-        for name in self._known.topology.consumed(queue):
+    async def _taps(self, receiver: Receiver) -> AsyncGenerator[tuple[Connection, str]]:
+        self._begin(receiver)
+        for name in self._known.topology.consumed(receiver.queue):
             self._known.forget(name)  # the last consumer may have ended because somebody deleted it
             try:
                 await self._known.ensure(name)
@@ -334,8 +341,16 @@ class RabbitTransport:
                 raise Unreachable(str(refused), remedy=refused.remedy) from None
             yield await self._consuming.connection(), name
 
+    def _begin(self, receiver: Receiver) -> None:
+        """Known from its first step on: one that is never asked for a delivery has nothing to give back."""
+        self._receivers = {each for each in self._receivers if not each.finished} | {receiver}
+        if self._watching is None and self._consumer_timeout:
+            self._watching = asyncio.create_task(self._watch())
+
     def _read(self, queue: str, name: str, receipt: Receipt, content: Content) -> Delivery | None:
         redelivered, origin, properties, body = content
+        if redelivered:
+            receipt = self._returns.weighed(receipt, properties, name)
         arrived = Arrived(queue, origin, properties, body, self._clock.now())
         message, note, named = unpack(arrived)
         if note is not None and note.identity:
@@ -385,23 +400,27 @@ class RabbitTransport:
 
     def _identity(self, name: str, message: Message) -> str:
         """Of a message of somebody else's that has an id."""
-        parts = [self._address.vhost, name, message.id, first_death(message) if message.headers else ""]
-        lengths = b"".join(len(part).to_bytes(4) for part in parts)
-        text = "".join(parts).encode("utf-8", "surrogatepass")
-        return f"rabbitmq:{hashlib.sha256(lengths + text + (message.body or b'')).hexdigest()}"
+        vhost, own, death = self._address.vhost, message.id, first_death(message) if message.headers else ""
+        parts = f"{len(vhost)}:{vhost}{len(name)}:{name}{len(own)}:{own}{len(death)}:{death}"
+        held = parts.encode("utf-8", "surrogatepass") + (message.body or b"")
+        return f"rabbitmq:{hashlib.sha256(held).hexdigest()}"
 
     async def _put_off(self, delivery: Delivery, note: Note) -> None:
-        """It came before its time: a delay longer than a queue can wait, or a clock that differs."""
-        remaining = (note.due_at or 0) / 1e6 - self._clock.now().timestamp()
-        try:
-            await self._publish(
-                self._place_for(delivery.queue, max(remaining, 0.001)), delivery.message, note, keep=True
-            )
-            await self.ack(delivery)
-        except RedriveError:
-            await self._clock.sleep(_AGAIN)  # no hot loop
-            with suppress(LeaseLost):
-                await self.release(delivery)
+        """It came before its time: a delay longer than a queue can wait, or a clock that differs. It stays in hand
+        until it has found its place, or its time has come.
+        """
+        receipt: Receipt = delivery.receipt
+        while receipt.tags.holds(receipt.tag):
+            remaining = (note.due_at or 0) / 1e6 - self._clock.now().timestamp()
+            if remaining <= 0:
+                return await self.release(delivery)
+            try:
+                place = self._place_for(delivery.queue, remaining)
+                await self._publish(place, delivery.message, note, keep=True)
+                return await self.ack(delivery)
+            except RedriveError:
+                await self._clock.sleep(min(_AGAIN, remaining))  # no hot loop
+        return None
 
     def _start(self, job: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(job)
