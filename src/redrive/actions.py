@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -23,6 +23,8 @@ from redrive.monitor import Verdict, judge
 from redrive.pace import Pace
 from redrive.redriving import Outcome, Redriver, Result
 from redrive.reprocessing import Reprocessed, Reprocessor, Selection
+from redrive.run_actions import RunActions
+from redrive.run_policy import RunPolicy
 from redrive.search_terms import FieldTerm
 from redrive.splice import with_payload
 from redrive.upkeep.archive import Archive
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from redrive.message import Headers, Message
     from redrive.search_terms import Field
     from redrive.statistics import KnownValue, Statistics
-    from redrive.stores import DeadLetterStore
+    from redrive.stores import DeadLetterStore, RunStore
     from redrive.transports import Transport
 
     Progress = Callable[[int], None]  # told how many more are done
@@ -71,14 +73,24 @@ class Changed(msgspec.Struct, frozen=True):
     left: Mapping[str, Status | None]
 
 
-class Actions(GroupActions):
+class Actions(GroupActions, RunActions):
     """`actor` is whoever opened the desk; every change is written down under that name."""
 
-    def __init__(self, *, store: DeadLetterStore, transport: Transport, clock: Clock, actor: str) -> None:
+    def __init__(
+        self,
+        *,
+        store: DeadLetterStore,
+        transport: Transport,
+        clock: Clock,
+        actor: str,
+        policy: RunPolicy | None = None,
+    ) -> None:
         self._store = store
+        self._runs = cast("RunStore", store)  # every driver of ours is one
         self._transport = transport
         self._clock = clock
         self._actor = actor
+        self._policy = policy or RunPolicy()
 
     # Looking
 

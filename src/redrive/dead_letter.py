@@ -118,6 +118,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """The verified redrive that came back (T3), or None."""
     quarantine: str | None = None
     """Why the letter must not be redriven without a person looking (T14), or None."""
+    by: str = "consumer"
+    """Who hands it in, as the letter's history tells."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,8 @@ RedriveError
 │   └── MissingExtra      a driver whose package is not installed
 ├── NotFound              nothing under that id or name            exit 3
 ├── Refused               not allowed now, nothing was changed     exit 5
-│   └── TransitionRefused the letter's status does not allow it
+│   ├── TransitionRefused the letter's status does not allow it
+│   └── EditRefused       an edit does not fit this message; which operation is data
 ├── Unreachable           store or broker cannot be reached        exit 6
 │   ├── NoStoreYet        nobody has made its tables
 │   └── CorruptFile       a file of ours is damaged
@@ -74,12 +75,21 @@ class Refused(RedriveError):
 
 
 class TransitionRefused(Refused):
-    """The letter exists, its status does not allow the change; nothing was changed."""
+    """The letter (or run) exists, its status does not allow the change; nothing was changed."""
 
-    def __init__(self, letter_id: str, wanted: str, status: str) -> None:
-        super().__init__(f"letter {letter_id} is {status}: cannot {wanted} it")
+    def __init__(self, letter_id: str, wanted: str, status: str, *, noun: str = "letter") -> None:
+        super().__init__(f"{noun} {letter_id} is {status}: cannot {wanted} it")
         self.letter_id = letter_id
         self.status = status
+
+
+class EditRefused(Refused):
+    """The message stays as it is. `operation` counts from 1; 0: it is not one operation's doing."""
+
+    def __init__(self, text: str, *, operation: int = 0, place: str = "", remedy: str) -> None:
+        super().__init__(text, remedy=remedy)
+        self.operation = operation
+        self.place = place
 
 
 class Unreachable(RedriveError):

@@ -80,7 +80,7 @@ class Redriver:
         self._store = store
         self._transport = transport
         self._actor = actor
-        self._send: Callable[..., Awaitable[None]] = _origin_of(transport) if to_origin else transport.send
+        self._send = sender(transport, to_origin=to_origin)
 
     async def redrive(
         self, letter_ids: Sequence[str], *, pace: Pace, on_progress: Callable[[int], None] | None = None
@@ -167,13 +167,16 @@ class Redriver:
         except Unreachable as away:  # others of this window were sent: that has to be told all the same
             why = f"not claimed, and the store went away before it said why: {away}"
             return {outcome.letter_id: outcome for outcome in _not_tried(letter_ids, why)}
-        return {letter_id: _unclaimed(letter_id, found.get(letter_id)) for letter_id in letter_ids}
+        return {letter_id: unclaimed(letter_id, found.get(letter_id)) for letter_id in letter_ids}
 
     def _because(self, reason: str) -> Actor:
         return Actor(self._actor.name, reason)
 
 
-def _origin_of(transport: Transport) -> Callable[..., Awaitable[None]]:
+def sender(transport: Transport, *, to_origin: bool) -> Callable[..., Awaitable[None]]:
+    """How letters go back: to the queue that is named, or to the exchange that each one's producer sent to."""
+    if not to_origin:
+        return transport.send
     if not isinstance(transport, OriginSending):
         raise UsageError("this broker has no exchanges", remedy="send the letters back to their queue")
     origins: OriginSending = transport
@@ -194,7 +197,8 @@ def _outcome(claim: Claim, result: Result, note: str = "") -> Outcome:
     return Outcome(letter_id=claim.letter_id, result=result, redrive_id=claim.redrive_id, note=note)
 
 
-def _unclaimed(letter_id: str, status: Status | None) -> Outcome:
+def unclaimed(letter_id: str, status: Status | None) -> Outcome:
+    """Why a letter in that status (None: there is none) cannot be sent, and what to do about it."""
     if status is None:
         return Outcome(letter_id=letter_id, result=Result.NOT_FOUND, note="no such letter")
     return Outcome(letter_id=letter_id, result=Result.NOT_CLAIMED, status=status, note=_REMEDIES[status])
@@ -202,7 +206,8 @@ def _unclaimed(letter_id: str, status: Status | None) -> Outcome:
 
 _REMEDIES = {
     Status.PENDING: "somebody else redrove it at the same moment and it came back: look at it again",
-    Status.REDRIVING: f"it is being sent right now: wait for it, or try again in {LEASE:g} s if that process died",
+    Status.REDRIVING: "it is being sent right now: wait for it, or try again in "
+    f"{LEASE + SEND_DEADLINE:g} s if that process died",
     Status.REDRIVEN: "it was sent and nobody has confirmed it yet: wait for it, or resolve and restore it first",
     Status.RESOLVED: "restore it first if it has to be sent again",
     Status.DISCARDED: "restore it first",

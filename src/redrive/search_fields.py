@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from redrive.dead_letter import Status
 from redrive.failure import FailureKind
-from redrive.search_moments import read_age, read_created, reader_of_side
+from redrive.search_moments import read_age, reader_of_moment, reader_of_side
 from redrive.search_terms import Field, FieldTerm, Op
 from redrive.search_written import Written, nearest, no_order, one_value, shown, values_op, wrong
 
@@ -119,7 +119,10 @@ FIELDS: dict[str, Reading] = {
     "age": Reading("how long ago it was recorded", "age:>2d", read_age),
     "before": Reading("recorded before that moment", "before:2026-11-01", reader_of_side(Op.LESS)),
     "after": Reading("recorded at that moment or later", "after:2026-11-01", reader_of_side(Op.AT_LEAST)),
-    "created": Reading("the moment it was recorded", "created:<=2026-11-01T12:00:00Z", read_created),
+    "created": Reading(
+        "the moment it was recorded", "created:<=2026-11-01T12:00:00Z", reader_of_moment(Field.CREATED)
+    ),
+    "changed": Reading("the moment it changed last", "changed:<10m", reader_of_moment(Field.CHANGED)),
 }
 """By the name that is written. `header.NAME` and `data.PATH` are read by the grammar."""
 

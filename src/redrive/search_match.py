@@ -76,6 +76,7 @@ def _facts(
         Field.GENERATION: (letter.generation,),
         Field.OWNER: (owner,),
         Field.CREATED: (letter.created_at,),
+        Field.CHANGED: (letter.changed_at,),
     }
 
 

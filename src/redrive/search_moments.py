@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 _DATE_LENGTH = len("2026-11-01")
 
 
-def read_created(written: Written) -> FieldTerm:
-    value = one_value(written)
-    if written.comparison is None:
-        wrong("created needs a comparison", value.column, f"write created:>{value.text} or created:<{value.text}")
-    return _at(written, written.comparison, _moment(value, written.now))
+def reader_of_moment(field: Field) -> Callable[[Written], FieldTerm]:
+    def read(written: Written) -> FieldTerm:
+        value = one_value(written)
+        if written.comparison is None:
+            either = f"write {field}:>{value.text} or {field}:<{value.text}"
+            wrong(f"{field} needs a comparison", value.column, either)
+        return _at(written, written.comparison, _moment(value, written.now), field)
+
+    return read
 
 
 _YOUNGER = {Op.MORE: Op.LESS, Op.LESS: Op.MORE, Op.AT_LEAST: Op.AT_MOST, Op.AT_MOST: Op.AT_LEAST}
@@ -54,8 +58,8 @@ def reader_of_side(op: Op) -> Callable[[Written], FieldTerm]:
     return read
 
 
-def _at(written: Written, op: Op, moment: datetime) -> FieldTerm:
-    return FieldTerm(field=Field.CREATED, op=op, values=(moment,), negated=written.negated)
+def _at(written: Written, op: Op, moment: datetime, field: Field = Field.CREATED) -> FieldTerm:
+    return FieldTerm(field=field, op=op, values=(moment,), negated=written.negated)
 
 
 def _moment(value: Value, now: datetime) -> datetime:

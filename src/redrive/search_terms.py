@@ -54,6 +54,8 @@ class Field(StrEnum):
     """Of the letter's group."""
     CREATED = "created"
     """Also what `age`, `before` and `after` are read as."""
+    CHANGED = "changed"
+    """When its status or its revision changed last, or it was recorded."""
 
 
 class FieldTerm(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -67,7 +69,7 @@ class FieldTerm(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     | id, group                                     | BEGINS            | lower case, hexadecimal and - |
     | attempts, generation                          | IS                | one or more, 0 to 2^31 - 1    |
     |                                               | a comparison      | one                           |
-    | created                                       | a comparison      | one, aware, in UTC            |
+    | created, changed                              | a comparison      | one, aware, in UTC            |
     """
 
     field: Field

@@ -6,113 +6,54 @@ bytes; people write `"64MiB"`. `None` is unset, and written `"none"`; `0` is a v
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    InstanceOf,
     model_validator,
 )
 
-from redrive.duration import seconds
+from redrive.dead_letter import MAX_GENERATIONS
 from redrive.policy import MAX_IN_PLACE
 from redrive.secret_url import SecretUrl
+from redrive.setting_values import (
+    Bytes,
+    Count,
+    FilterText,
+    OptionalDelays,
+    OptionalName,
+    OptionalPath,
+    OptionalPositive,
+    OptionalRate,
+    OptionalSeconds,
+    OptionalShare,
+    OptionalTemplate,
+    OptionalTimeout,
+    OptionalUrl,
+    OptionalWindow,
+    Positive,
+    QueueNames,
+    RuleName,
+    Seconds,
+    Share,
+    Steps,
+    Timeout,
+    TimeZone,
+    TypeNames,
+    Url,
+    ViewName,
+    number,
+    unset,
+)
 from redrive.transports import Names
 from redrive.transports.rabbitmq.topology_choice import TOPOLOGIES
-
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|MB|GB)?\s*")
-_UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
-_NAME_IN_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
-_T = TypeVar("_T")
-
-
-def size(value: object) -> int:
-    """A size in bytes. ValueError with the accepted forms for anything else."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        raise ValueError(f"{value!r} is not a size: write it like '64MiB', '500kB' or a number of bytes")
-    return int(float(found[1]) * _UNITS[found[2] or "B"])
-
-
-def _number(value: _T) -> _T:
-    if isinstance(value, bool):  # Python takes true for 1
-        raise ValueError("should be a number, not true or false")  # noqa: TRY004  pydantic collects ValueErrors
-    return value
-
-
-def _unset(value: Any) -> Any:
-    return None if isinstance(value, str) and value.strip().lower() == "none" else value
-
-
-def _items(value: Any) -> Any:
-    # A variable holds one text; a file holds a list.
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
-def _url(value: Any) -> Any:
-    if isinstance(value, SecretUrl):
-        return value
-    if not isinstance(value, str) or "://" not in value:
-        raise ValueError("should be a URL such as 'sqlite:///redrive.db'")  # the value may be a secret
-    return SecretUrl(value.strip())
-
-
-def _template(value: Any) -> Any:
-    if (
-        not isinstance(value, str)
-        or value.count("{queue}") != 1
-        or re.search(r"[{}]", value.replace("{queue}", ""))
-    ):
-        raise ValueError("should hold {queue} once and no other braces, such as '{queue}_dlq'")
-    if value == "{queue}":
-        raise ValueError("should add something to {queue}, or it would be the queue itself")
-    return value
-
-
-def _optional_template(value: Any) -> Any:
-    return None if value is None else _template(value)
-
-
-def _optional_url(value: Any) -> Any:
-    return None if value is None else _url(value)
-
-
-def _view(value: Any) -> Any:
-    if value is not None and not (isinstance(value, str) and _NAME_IN_SCHEMA.fullmatch(value)):
-        raise ValueError("should be a schema and a name, such as 'public.dlq_events', or 'none'")
-    return value
-
-
-SECONDS, BYTES, SECRET = "seconds", "bytes", "secret"
-"""Marks on fields, for those who write a value the way people do."""
-
-Seconds = Annotated[float, BeforeValidator(seconds), SECONDS]
-Bytes = Annotated[int, BeforeValidator(size), BYTES]
-Count = Annotated[int, BeforeValidator(_number), Field(ge=0)]
-Positive = Annotated[int, BeforeValidator(_number), Field(ge=1)]
-OptionalSeconds = Annotated[Annotated[float, BeforeValidator(seconds)] | None, BeforeValidator(_unset), SECONDS]
-OptionalDelays = Annotated[tuple[Seconds, ...] | None, BeforeValidator(_items), BeforeValidator(_unset), SECONDS]
-OptionalPath = Annotated[Path | None, BeforeValidator(_unset)]
-TypeNames = Annotated[tuple[str, ...], BeforeValidator(_items)]
-QueueNames = Annotated[tuple[str, ...], BeforeValidator(_items)]
-Url = Annotated[InstanceOf[SecretUrl], BeforeValidator(_url), SECRET]
-OptionalUrl = Annotated[
-    InstanceOf[SecretUrl] | None, BeforeValidator(_optional_url), BeforeValidator(_unset), SECRET
-]
-ViewName = Annotated[str | None, BeforeValidator(_view), BeforeValidator(_unset)]
-OptionalTemplate = Annotated[str | None, BeforeValidator(_optional_template), BeforeValidator(_unset)]
-OptionalPositive = Annotated[Positive | None, BeforeValidator(_unset)]
-OptionalName = Annotated[Annotated[str, Field(min_length=1)] | None, BeforeValidator(_unset)]
-Timeout = Annotated[Seconds, Field(gt=0)]
 
 
 class Section(BaseModel):
@@ -134,11 +75,11 @@ class RabbitSettings(Section):
     """For `amqp://` and `amqps://` alone."""
 
     topology: Literal["delay-queues", "plain-queues", "ttl-loop", "dead-letter-exchange"] = "delay-queues"
-    queue_type: Annotated[Literal["quorum", "classic"] | None, BeforeValidator(_unset)] = None
+    queue_type: Annotated[Literal["quorum", "classic"] | None, BeforeValidator(unset)] = None
     """Of queues that are made. None: quorum, but for those of plain-queues, which other services declare too."""
     declare: Literal["missing", "never"] = "missing"
     """never: what `redrive setup` has not made is not made."""
-    max_priority: Annotated[Annotated[Positive, Field(le=255)] | None, BeforeValidator(_unset)] = None
+    max_priority: Annotated[Annotated[Positive, Field(le=255)] | None, BeforeValidator(unset)] = None
     """Classic queues only."""
     persistent: bool = True
     """False: what the app sends is lost when the broker stops; retries and dead letters never are. S2:
@@ -241,7 +182,7 @@ class RetrySettings(Section):
     """All attempts, the first included; 1: no retries."""
     schedule: Literal["exponential", "linear", "fixed"] = "exponential"
     initial_delay: Seconds = 5.0
-    factor: Annotated[float, BeforeValidator(_number), Field(ge=1, allow_inf_nan=False)] = 2.0
+    factor: Annotated[float, BeforeValidator(number), Field(ge=1, allow_inf_nan=False)] = 2.0
     """Exponential only: each delay is the one before times this."""
     max_delay: Seconds = 300.0
     delays: OptionalDelays = None
@@ -306,6 +247,10 @@ class DeadLetterSettings(Section):
     """
     expire_after: OptionalSeconds = None
     """PENDING letters older than this become DISCARDED (how=expired). None: never. S2: DeadLetterTtlHours."""
+    assume_after: OptionalTimeout = None
+    """REDRIVEN letters that were sent so long ago, and of which nothing was heard, become RESOLVED (how=assumed):
+    for consumers that are not ours. None: never.
+    """
     notify_critical: bool = True
     """Log critical failures at critical level and call the app's on_critical. S2: EnableAdminNotifications."""
 
@@ -326,6 +271,8 @@ class QueueSettings(HandlingSettings):
     dead_letters: DeadLetterSettings = DeadLetterSettings()
     loop: LoopSettings = LoopSettings()
     """With topology ttl-loop it stands in the place of `retry`."""
+    redrive_rate: OptionalRate = None
+    """Messages per second that the queue gets from a redrive run, at most. None: as the run says."""
 
 
 class SpoolSettings(Section):
@@ -358,6 +305,74 @@ class CollectorSettings(Section):
     """Dead-letter queues, limbo queues: wherever others put what failed."""
 
 
+class RunSettings(Section):
+    """Of redrive runs: what holds where the one who makes a run says nothing else."""
+
+    rate: OptionalRate = None
+    """Messages per second. None: as fast as it goes."""
+    canary: Steps = ()
+    """How many are sent in all before outcomes are waited for, step by step. Empty: no canary."""
+    canary_wait: Seconds = 300.0
+    at_most_back: Share = 0.2
+    """The share of a canary's step that may come back."""
+    pause_when_back: OptionalShare = 0.5
+    """The share of the last 100 outcomes that came back. None: it does not pause for that."""
+    publish_errors: OptionalPositive = 5
+    """In a row, then it pauses. None: it does not pause for that."""
+    max_backlog: OptionalPositive = None
+    """Messages in the target queue, then it pauses. None: it does not pause for that."""
+
+    @model_validator(mode="after")
+    def _sensible(self) -> RunSettings:
+        if any(later <= earlier for earlier, later in pairwise(self.canary)):
+            raise ValueError("canary should rise, such as [1, 5, 50]")
+        return self
+
+
+class EngineSettings(Section):
+    """Of whoever carries runs out."""
+
+    in_flight: Annotated[int, Field(ge=2, le=400)] = 200
+    """Letters that are claimed and not yet marked as sent: so many can be sent twice if the process is killed."""
+
+
+class RuleSettings(RunSettings):
+    """An automatic rule; what it does not say about its runs comes from [runs]."""
+
+    when: FilterText = ""
+    """Which letters, in the filter language."""
+    wait: Seconds = 600.0
+    """How long a letter has been PENDING and unchanged."""
+    at_most: Annotated[Positive, Field(le=MAX_GENERATIONS)] = MAX_GENERATIONS
+    """Redrives of one letter."""
+    window: OptionalWindow = None
+    """Such as "02:00-05:00". None: at any time."""
+    time_zone: TimeZone = "UTC"
+    """Of the window, such as "Europe/Berlin"."""
+    enabled: bool = True
+    """False: it makes no runs; those that it has made go on."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> RuleSettings:
+        if not self.when:
+            raise ValueError("should say `when`: a filter that selects its letters")
+        return self
+
+
+class ApprovalSettings(Section):
+    """Which redrive runs a second person has to approve: those that any of these rules fits."""
+
+    more_than: Annotated[Count | None, BeforeValidator(unset)] = None
+    """Letters. None: any number."""
+    queues: QueueNames = ()
+    """Letters of these queues, or sent to them."""
+    edits: bool = False
+    """Runs that change messages."""
+    rules: bool = False
+    """Whether this holds for the runs of automatic rules as well."""
+    expires_after: Timeout = 86400.0
+
+
 class LogSettings(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
     """S2's EnableDetailedLogging is `debug`."""
@@ -377,8 +392,12 @@ class Settings(Section):
     journal: JournalSettings = JournalSettings()
     retention: RetentionSettings = RetentionSettings()
     collector: CollectorSettings = CollectorSettings()
+    runs: RunSettings = RunSettings()
+    engine: EngineSettings = EngineSettings()
+    approval: ApprovalSettings = ApprovalSettings()
     log: LogSettings = LogSettings()
     queues: dict[str, QueueSettings] = {}
+    rules: dict[RuleName, RuleSettings] = {}
 
     def for_queue(self, name: str) -> QueueSettings:
         """The queue's own values over the general ones."""
@@ -391,12 +410,16 @@ class Settings(Section):
     @classmethod
     def _inherit(cls, values: Any) -> Any:
         """Lays the general values under each queue's own, so that the combination is what is checked."""
-        queues = _given(values).get("queues")
-        if not isinstance(queues, Mapping):
+        if not isinstance(values, Mapping):
             return values
         general = {key: _given(values.get(key)) for key in ("worker", "retry", "dead_letters")}
-        filled = {name: _fill(queue, general) for name, queue in queues.items()}
-        return {**values, "queues": filled}
+        runs = _given(values.get("runs"))
+        queues, rules = (_table(values.get(key)) for key in ("queues", "rules"))
+        if queues is not None:
+            values = {**values, "queues": {name: _fill(queue, general) for name, queue in queues.items()}}
+        if rules is not None:
+            values = {**values, "rules": {name: _over(runs, rule) for name, rule in rules.items()}}
+        return values
 
 
 def _fill(queue: Any, general: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -410,6 +433,14 @@ def _fill(queue: Any, general: Mapping[str, Mapping[str, Any]]) -> Any:
         if isinstance(own.get(key, {}), Mapping | Section)
     }
     return {**handling, **own, **inner}
+
+
+def _over(general: Mapping[str, Any], own: Any) -> Any:
+    return {**general, **_given(own)} if isinstance(own, Mapping | Section) else own
+
+
+def _table(values: Any) -> Mapping[str, Any] | None:
+    return values if isinstance(values, Mapping) else None
 
 
 def _given(values: Any) -> Mapping[str, Any]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import socket
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from redrive.actions import Actions
+from redrive.approvals import ApprovalRules
 from redrive.clock import SystemClock
 from redrive.configuration import load
+from redrive.engine import RedriveEngine
 from redrive.errors import ConfigurationError
+from redrive.garbage import seldom_looked_for
+from redrive.run import Brakes, Canary
+from redrive.run_policy import RunPolicy
 from redrive.stores import open_store
 from redrive.transports import open_transport
 
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
     from redrive.failure import Host
     from redrive.secret_url import SecretUrl
     from redrive.settings import Settings
-    from redrive.stores import DeadLetterStore
+    from redrive.stores import DeadLetterStore, RunStore
     from redrive.stores.upgrade import Checkup
     from redrive.transports import Transport
     from redrive.worker import Worker
@@ -107,15 +113,83 @@ async def producer(settings: Settings, *, app: str = "") -> AsyncIterator[Transp
         await opened.close()
 
 
+class _Unopened:
+    """In the place of a broker that cannot be opened: whoever uses it is told why."""
+
+    def __init__(self, why: ConfigurationError) -> None:
+        self._why = why
+
+    def __getattr__(self, _name: str) -> NoReturn:
+        raise self._why
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
 @asynccontextmanager
 async def desk(settings: Settings, actor: str) -> AsyncIterator[Actions]:
-    """The desk of the configured store and broker; both are closed behind it."""
+    """The desk of the configured store and broker; both are closed behind it. Where the settings do not tell
+    enough to open the broker, that is the error of what needs the broker: letters can be looked at without.
+    """
+    async with AsyncExitStack() as closing:
+        opened_store = store(settings)
+        closing.push_async_callback(opened_store.close)
+        try:
+            opened_transport = transport(settings)
+        except ConfigurationError as error:
+            opened_transport = cast("Transport", _Unopened(error))
+        closing.push_async_callback(opened_transport.close)
+        yield Actions(
+            store=opened_store,
+            transport=opened_transport,
+            clock=SystemClock(),
+            actor=actor,
+            policy=run_policy(settings),
+        )
+
+
+def run_policy(settings: Settings) -> RunPolicy:
+    runs, approval = settings.runs, settings.approval
+    queues = settings.queues.items()
+    return RunPolicy(
+        rate=runs.rate,
+        in_flight=settings.engine.in_flight,
+        canary=Canary(steps=runs.canary, wait=runs.canary_wait, at_most_back=runs.at_most_back),
+        brakes=Brakes(
+            came_back=runs.pause_when_back, publish_errors=runs.publish_errors, backlog=runs.max_backlog
+        ),
+        ceilings={name: queue.redrive_rate for name, queue in queues if queue.redrive_rate is not None},
+        expire_after=lambda queue: settings.for_queue(queue).dead_letters.expire_after,
+        approval=ApprovalRules(
+            more_than=approval.more_than,
+            queues=frozenset(approval.queues),
+            edits=approval.edits,
+            rules=approval.rules,
+            expires_after=approval.expires_after,
+        ),
+    )
+
+
+async def run_engine(settings: Settings) -> None:
+    """`redrive engine`: runs, automatic rules and what is assumed after silence, until it is cancelled. What is
+    being sent is finished first; store and broker are closed behind it.
+    """
+    from redrive.automatic_wiring import serve_beside  # noqa: PLC0415  only engines load what rules need
+
     async with AsyncExitStack() as closing:
         opened_store = store(settings)
         closing.push_async_callback(opened_store.close)
         opened_transport = transport(settings)
         closing.push_async_callback(opened_transport.close)
-        yield Actions(store=opened_store, transport=opened_transport, clock=SystemClock(), actor=actor)
+        runs = cast("RunStore", opened_store)  # every driver of ours is one
+        parts: dict[str, Any] = {"store": runs, "transport": opened_transport, "clock": SystemClock()}
+        beside = asyncio.create_task(serve_beside(settings, **parts, policy=run_policy(settings)))
+        try:
+            owner = f"engine {socket.gethostname()} {os.getpid()}"
+            await RedriveEngine(**parts, owner=owner, in_flight=settings.engine.in_flight).serve()
+        finally:
+            beside.cancel()
+            await asyncio.gather(beside, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -181,7 +255,8 @@ async def run_worker(app: App, settings: Settings, *, queues: Sequence[str] = ()
     """`redrive work`: until a signal, or with `drain` until the queues are empty."""
     async with worker(app, settings, queues=queues) as running:
         running.listen_to_signals()
-        await running.run(drain=drain)
+        with seldom_looked_for():
+            await running.run(drain=drain)
 
 
 def _host(app: App, settings: Settings) -> Host:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,7 @@ def taken_over(desk: Desk, letter_ids: list[str]) -> list[Result]:
     return results
 
 
-@pytest.mark.parametrize("point", ["redrive.after_claim", "redrive.after_send", "redrive.after_mark"])
+@pytest.mark.parametrize("point", ["engine.taken", "engine.sent", "engine.marked"])
 def test_sd1_a_process_killed_between_claim_send_and_mark_loses_nothing(desk: Desk, point: str) -> None:
     """S0 removes the letter from the store before it sends it: killed in between, the message is gone."""
     ids = desk.record(*(dead(an_order(number)) for number in range(3)))
@@ -139,8 +140,14 @@ def test_letters_that_cannot_be_sent_are_told_one_by_one_with_the_remedy(desk: D
         f"error: letter {quarantined} is QUARANTINED: not sent\n  hint: look at it, then release it first\n"
         f"error: letter {resolved} is RESOLVED: not sent\n  hint: restore it first if it has to be sent again\n"
         f"error: no letter {unknown}\n  hint: `redrive list` shows the ids\n"
+        f"Run {_run_id(desk)} is DONE: `redrive runs show {_run_id(desk)}` tells what becomes of its letters.\n"
     )
     assert len(desk.take("orders")) == 1
+
+
+def _run_id(desk: Desk) -> str:
+    run_id: str = json.loads(desk.redrive("runs", "list", "--output", "json").out)[0]["id"]
+    return run_id
 
 
 def test_a_broker_that_refuses_leaves_the_letter_pending_and_the_third_time_quarantined(desk: Desk) -> None:
@@ -159,7 +166,8 @@ def test_a_dry_run_sends_nothing(desk: Desk) -> None:
 
     ended = desk.redrive("retry", letter_id, "--dry-run")
 
-    assert (ended.code, ended.out) == (0, "Would redrive 1 letter. Nothing was changed.\n")
+    assert (ended.code, ended.err) == (0, "Nothing was changed.\n")
+    assert ended.out.startswith("1 letter,")
     assert desk.letter(letter_id).status is Status.PENDING
     assert desk.take("orders") == []
 

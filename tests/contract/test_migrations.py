@@ -107,8 +107,9 @@ INDEXES = """
 SELECT indexname, indexdef FROM pg_indexes
 WHERE schemaname = $1 AND tablename <> 'redrive_version' AND indexname <> 'ix_letters_event_number' ORDER BY 1
 """
-CONSTRAINTS = """
-SELECT conname, pg_get_constraintdef(pg_constraint.oid) FROM pg_constraint
+CONSTRAINTS = r"""
+SELECT conname, regexp_replace(pg_get_constraintdef(pg_constraint.oid), '\((\w+)\)::text', '\1', 'g')
+FROM pg_constraint
 JOIN pg_namespace ON pg_namespace.oid = connamespace WHERE nspname = $1 AND conname NOT LIKE 'redrive_version%'
 ORDER BY 1
 """

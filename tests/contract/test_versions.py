@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from redrive.control import RedriveTicket
 from redrive.dead_letter import Recorded, Status, Transition
 from redrive.errors import Unreachable
 from redrive.letter_query import LetterQuery
@@ -216,7 +217,7 @@ async def test_letters_of_before_there_were_properties_have_none_and_are_sent_as
     database: Database, tmp_path: Path
 ) -> None:
     former = tmp_path / "former"
-    shutil.copytree(MIGRATIONS, former, ignore=shutil.ignore_patterns("__pycache__", "0005*"))
+    shutil.copytree(MIGRATIONS, former, ignore=shutil.ignore_patterns("__pycache__", "000[5-9]*"))
     assert upgraded(database.url, former, "0004") == 0
     headers = "X''" if database.url.startswith("sqlite") else "''"
     for table, columns in FIRST.items():
@@ -225,3 +226,24 @@ async def test_letters_of_before_there_were_properties_have_none_and_are_sent_as
     async with opened(database) as store:
         assert (await letter(store, "letter-1")).message.properties is None
         assert (await claimed(store, "letter-1")).message.properties is None
+
+
+async def test_redrives_of_before_there_were_runs_still_decide(database: Database, tmp_path: Path) -> None:
+    former = tmp_path / "former"
+    shutil.copytree(MIGRATIONS, former, ignore=shutil.ignore_patterns("__pycache__", "000[6-9]*"))
+    assert upgraded(database.url, former, "0005") == 0
+    headers = "X''" if database.url.startswith("sqlite") else "''"
+    redrive = {"redrive_id": "'redrive-1'", "letter_id": "'{id}'", "generation": "1", "revision": "0"}
+    times = {"claimed_at": "1767268800000000", "sent_at": "1767268860000000"}
+    for table, columns in (FIRST | {"redrives": redrive | times}).items():
+        database.fetch(_insert(table, columns, id="letter-1", status="REDRIVEN", headers=headers))
+    database.fetch("UPDATE letters SET redrive_id = 'redrive-1'")
+
+    async with opened(database) as store:
+        assert await store.confirm(RedriveTicket("redrive-1", "letter-1", 1, "orders"), by=ANN)
+
+        assert (await letter(store, "letter-1")).status is Status.RESOLVED
+        kept = "SELECT letter_id, sent_at, outcome, run_id FROM redrives"
+        assert database.fetch(kept) == [("letter-1", 1767268860000000, "confirmed", None)]
+        assert await store.purge(["letter-1"], by=ANN) == {}
+        assert database.fetch(kept) == []

@@ -89,7 +89,13 @@ terms: st.SearchStrategy[Term] = st.one_of(
         values=st.lists(numbers, min_size=1, max_size=3).map(tuple),
         negated=negated,
     ),
-    st.builds(FieldTerm, field=st.just(Field.CREATED), op=comparisons, values=st.tuples(moments), negated=negated),
+    st.builds(
+        FieldTerm,
+        field=st.sampled_from([Field.CREATED, Field.CHANGED]),
+        op=comparisons,
+        values=st.tuples(moments),
+        negated=negated,
+    ),
     st.builds(
         TextTerm,
         text=text.filter(lambda written: 0 < len(words(written)) <= LONGEST_PHRASE),

@@ -210,8 +210,9 @@ class Asker:
 
     def _field(self, letter: DeadLetter) -> FieldTerm:
         field = self._random.choice(list(Field))
-        if field is Field.CREATED:
-            near = letter.created_at + timedelta(microseconds=self._random.choice([-1, 0, 1]))
+        if field in {Field.CREATED, Field.CHANGED}:
+            moment = letter.created_at if field is Field.CREATED else letter.changed_at
+            near = moment + timedelta(microseconds=self._random.choice([-1, 0, 1]))
             return FieldTerm(field=field, op=self._comparison, values=(near,), negated=self._negated)
         if field in {Field.ATTEMPTS, Field.GENERATION}:
             op = self._random.choice([Op.IS, self._comparison])

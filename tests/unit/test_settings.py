@@ -16,8 +16,9 @@ from redrive.configuration.layer import Layer
 from redrive.configuration.tree import field_at, leaves, text_of
 from redrive.errors import ConfigurationError
 from redrive.secret_url import SecretUrl
-from redrive.settings import SECRET as SECRET_FIELD
-from redrive.settings import QueueSettings, RetrySettings, Settings, size
+from redrive.setting_values import SECRET as SECRET_FIELD
+from redrive.setting_values import size
+from redrive.settings import QueueSettings, RetrySettings, Settings
 
 EXAMPLE = Path(__file__).parents[2] / "redrive.example.toml"
 S2_HOURS = 3600.0

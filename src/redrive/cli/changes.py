@@ -1,61 +1,23 @@
-"""`redrive retry`, and the decisions: `resolve`, `discard`, `restore`, `quarantine`, `release`, `purge`."""
+"""The decisions: `resolve`, `discard`, `restore`, `quarantine`, `release`, `purge`."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import typer
 
-from redrive.actions import Actions, Changed, Outcome, Result
-from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, progress
+from redrive.actions import Actions, Changed
+from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm
 from redrive.cli.invocation import at_desk
 from redrive.cli.letter_ids import IdsArgument, given_ids
+from redrive.cli.letters_sent import counted
 from redrive.cli.outcome import ExitCode, complain
-from redrive.cli.output import note
 from redrive.cli.reasons import ReasonOption, given_reason
 from redrive.dead_letter import TRANSITIONS, Status, Transition
 from redrive.errors import TransitionRefused
 
 app = typer.Typer()
-
-RateOption = Annotated[
-    float | None, typer.Option("--rate", metavar="N", help="Send at most N per second.", show_default=False)
-]
-
-
-@app.command("retry")
-def retry(
-    ctx: typer.Context,
-    ids: IdsArgument,
-    *,
-    rate: RateOption = None,
-    original_exchange: Annotated[
-        bool,
-        typer.Option("--original-exchange", help="RabbitMQ: to the first exchange, and all queues bound there."),
-    ] = False,
-    limit: LimitOption = None,
-    dry_run: DryRunOption = False,
-    yes: YesOption = False,
-) -> int:
-    """Send letters back to the queue they failed in.
-
-    Each is claimed, sent with the same id and bytes, and marked; a crash in between loses none.
-    """
-    wanted = given_ids(ids)[:limit]
-
-    async def work(actions: Actions) -> int:
-        letters = await actions.identify(wanted)
-        if dry_run:
-            return tell_preview(await actions.preview(letters, Transition.CLAIM), Transition.CLAIM)
-        if original_exchange:
-            note("every queue bound to the exchange gets a copy, also those where the message did not fail")
-        confirm(f"Send {counted(len(letters))} back?", yes=yes)
-        with progress("Sending back", len(letters)) as advance:
-            outcomes = await actions.retry(letters, rate=rate, to_origin=original_exchange, on_progress=advance)
-        return tell_outcomes(outcomes)
-
-    return at_desk(ctx, work)
 
 
 class _Decision(NamedTuple):
@@ -128,7 +90,7 @@ def _register(decision: _Decision) -> None:
         async def work(actions: Actions) -> int:
             letters = await actions.identify(wanted)
             if dry_run:
-                return tell_preview(await actions.preview(letters, decision.transition), decision.transition)
+                return _tell_preview(await actions.preview(letters, decision.transition), decision.transition)
             why = given_reason(reason)
             confirm(decision.question.format(counted(len(letters))), yes=yes)
             changed = await decision.act(actions, letters, why)
@@ -142,51 +104,7 @@ for _each in _DECISIONS:
     _register(_each)
 
 
-def counted(number: int) -> str:
-    return f"{number} letter{'' if number == 1 else 's'}"
-
-
-def tell_outcomes(outcomes: Sequence[Outcome]) -> int:
-    """Says how many were sent and what became of each other one; gives the exit code."""
-    sent = sum(outcome.result is Result.SENT for outcome in outcomes)
-    typer.echo(f"Sent {counted(sent)} back.")
-    for outcome in outcomes:
-        if outcome.result is not Result.SENT:
-            _tell_outcome(outcome)
-    return _exit_code(sent, {outcome.result for outcome in outcomes})
-
-
-def _tell_outcome(outcome: Outcome) -> None:
-    if outcome.result is Result.NOT_CLAIMED:
-        complain(f"letter {outcome.letter_id} is {outcome.status}: not sent", outcome.note)
-    elif outcome.result is Result.UNKNOWN:
-        complain(f"letter {outcome.letter_id}: it is not known whether it was sent: {outcome.note}", _TAKEOVER)
-    elif outcome.result is Result.NOT_FOUND:
-        complain(f"no letter {outcome.letter_id}", "`redrive list` shows the ids")
-    else:
-        complain(f"letter {outcome.letter_id}: {outcome.result}: {outcome.note}")
-
-
-_TAKEOVER = "retry it in a minute: a second copy would carry the same redrive id"
-
-_EXIT_CODES = {
-    Result.UNKNOWN: ExitCode.UNREACHABLE,
-    Result.NOT_TRIED: ExitCode.UNREACHABLE,
-    Result.REFUSED: ExitCode.FAILED,
-    Result.NOT_CLAIMED: ExitCode.REFUSED,
-    Result.NOT_FOUND: ExitCode.NOTHING,
-}
-"""If none was sent, the gravest of what happened decides: the first of these."""
-
-
-def _exit_code(sent: int, results: set[Result]) -> int:
-    failed = [code for result, code in _EXIT_CODES.items() if result in results]
-    if not failed:
-        return ExitCode.OK
-    return ExitCode.PARTLY if sent else failed[0]
-
-
-def tell_preview(preview: Changed, transition: Transition) -> int:
+def _tell_preview(preview: Changed, transition: Transition) -> int:
     typer.echo(f"Would {transition} {counted(len(preview.done))}. Nothing was changed.")
     return _tell_left(preview, transition)
 

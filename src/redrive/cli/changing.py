@@ -1,4 +1,4 @@
-"""What every changing command has in common: `--dry-run`, `--yes`, `--limit`, a question, a progress bar."""
+"""What changing commands have in common: `--dry-run`, `--yes`, `--limit`, `--rate`, a question, a progress bar."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from redrive.errors import Refused
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done and change nothing.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; needed where nobody can be asked.")]
+RateOption = Annotated[
+    float | None, typer.Option("--rate", metavar="N", help="Send at most N per second.", show_default=False)
+]
 LimitOption = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Change at most this many.")]
 
 

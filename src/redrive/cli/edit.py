@@ -10,13 +10,13 @@ import typer
 from msgspec import UNSET
 
 from redrive.actions import Actions
-from redrive.cli.changes import tell_outcomes
 from redrive.cli.changing import DryRunOption, YesOption, confirm
 from redrive.cli.editor import Draft
 from redrive.cli.invocation import at_desk
 from redrive.cli.json_draft import check_json, draft_of, in_the_style_of, is_json
 from redrive.cli.outcome import ExitCode
 from redrive.cli.reasons import ReasonOption, given_reason
+from redrive.cli.running import sent_back
 from redrive.dead_letter import Status
 from redrive.errors import RedriveError, Refused, TransitionRefused, UsageError
 
@@ -64,9 +64,9 @@ def edit(
         part = (after, UNSET) if body else (UNSET, after)
         number = await actions.revise(letter.id, base=letter.revision, reason=why, body=part[0], payload=part[1])
         typer.echo(f"Saved revision {number} of letter {letter.id}.")
-        return tell_outcomes(await actions.retry([letter.id])) if retry else ExitCode.OK
+        return await sent_back(actions, letter.id) if retry else ExitCode.OK
 
-    return at_desk(ctx, work)
+    return at_desk(ctx, work, tells=True)
 
 
 def _read(source: Path) -> bytes:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated
 
 import typer
 
 from redrive.cli.filter_pointer import pointer
+from redrive.cli.option_sets import taking
 from redrive.dead_letter import Status
 from redrive.duration import seconds
 from redrive.errors import FilterError, UsageError
@@ -79,27 +77,8 @@ class LetterSelection:
         )
 
 
-def selecting(command: Callable[..., int]) -> Callable[..., int]:
-    """The command with the options of a LetterSelection in place of its parameter `selection`."""
-    hints = get_type_hints(LetterSelection, include_extras=True)
-    kind = inspect.Parameter.KEYWORD_ONLY
-    options = [
-        inspect.Parameter(each.name, kind, default=each.default, annotation=hints[each.name])
-        for each in fields(LetterSelection)
-    ]
-
-    @functools.wraps(command)
-    def selected(*arguments: Any, **given: Any) -> int:
-        chosen = {each.name: given.pop(each.name) for each in options}
-        return command(*arguments, selection=LetterSelection(**chosen), **given)
-
-    own = inspect.signature(command, eval_str=True)
-    others = [each for each in own.parameters.values() if each.name != "selection"]
-    places = [each for each in others if each.kind is not kind]
-    named = [each for each in others if each.kind is kind]
-    # Typer reads a command's options from its signature.
-    selected.__signature__ = own.replace(parameters=[*places, *options, *named])  # type: ignore[attr-defined]
-    return selected
+selecting = taking(LetterSelection, "selection")
+"""The command with the options of a LetterSelection in place of its parameter `selection`."""
 
 
 def _filter(text: str | None, now: datetime) -> Filter:

@@ -50,16 +50,26 @@ def settings_of(ctx: typer.Context, flags: Sequence[Flag] = ()) -> Settings:
     return settings
 
 
-def at_desk(ctx: typer.Context, work: Callable[[Actions], Awaitable[T]]) -> T:
-    """Runs `work` with the Actions of the configured store and broker, and closes both behind it."""
+def at_desk(
+    ctx: typer.Context, work: Callable[[Actions], Awaitable[T]], *, name: str | None = None, tells: bool = False
+) -> T:
+    """Runs `work` with the Actions of the configured store and broker, and closes both behind it. `name` is who
+    the person says to be; it is recorded as said by whom the operating system knows. `tells`: the command itself
+    tells the person what happens, so that the log is for what goes wrong.
+    """
     import asyncio  # noqa: PLC0415  as above
 
+    from redrive.approvals import said_name  # noqa: PLC0415  as above
+    from redrive.telemetry.logs import configure_logs  # noqa: PLC0415  as above
     from redrive.wiring import desk  # noqa: PLC0415  as above
 
     settings = settings_of(ctx)
+    if tells and settings.log.level == "info":
+        configure_logs(level="warning", style=settings.log.format)
+    by = actor() if name is None else said_name(name, actor())
 
     async def run() -> T:
-        async with desk(settings, actor()) as actions:
+        async with desk(settings, by) as actions:
             return await work(actions)
 
     return asyncio.run(run())

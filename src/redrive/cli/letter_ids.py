@@ -11,14 +11,13 @@ import typer
 
 from redrive.errors import NotFound, UsageError
 
-IdsArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="ID",
-        help="Ids, or beginnings of ids as `list` shows them; - reads one per line from stdin.",
-        show_default=False,
-    ),
-]
+_IDS = typer.Argument(
+    metavar="ID",
+    help="Ids, or beginnings of ids as `list` shows them; - reads one per line from stdin.",
+    show_default=False,
+)
+IdsArgument = Annotated[list[str], _IDS]
+OptionalIds = Annotated[list[str] | None, _IDS]
 
 _SHORTEST_SHOWN = 18
 """The first 13 characters of a letter's id are its millisecond; the next five tell processes apart."""

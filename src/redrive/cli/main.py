@@ -37,6 +37,7 @@ COMMANDS: dict[str, Listed] = {
     "work": Listed("redrive.cli.work", "Run the handlers of MODULE:APP on their queues.", _RUN),
     "send": Listed("redrive.cli.send", "Send a message to a queue.", _RUN),
     "collect": Listed("redrive.cli.collect", "Bring dead letters of the broker's queues into the store.", _RUN),
+    "engine": Listed("redrive.cli.engine", "Carry out the redrive runs that others make.", _RUN),
     "reprocess": Listed("redrive.cli.reprocess", "Put everything in a dead-letter queue back.", _RUN),
     "list": Listed("redrive.cli.letters", "List dead letters, newest first.", _LOOK),
     "show": Listed("redrive.cli.letters", "Show one letter: payload, headers, every attempt.", _LOOK),
@@ -47,7 +48,10 @@ COMMANDS: dict[str, Listed] = {
     "queues": Listed("redrive.cli.queues", "Show the broker's queues: how full, how busy.", _LOOK),
     "check": Listed("redrive.cli.check", "Exit 1 if too many or too old letters wait: for cron.", _LOOK),
     "export": Listed("redrive.cli.export", "Write letters to a file, bodies included.", _LOOK),
-    "retry": Listed("redrive.cli.changes", "Send letters back to their queue.", _DECIDE),
+    "retry": Listed("redrive.cli.retry", "Send letters back to their queue: one, or all that match.", _DECIDE),
+    "runs": Listed(
+        "redrive.cli.runs", "List redrive runs; show, pause, resume, cancel, approve.", _DECIDE, family=True
+    ),
     "resolve": Listed("redrive.cli.changes", "Mark letters as solved, with a reason.", _DECIDE),
     "discard": Listed("redrive.cli.changes", "Set letters aside; they can be restored.", _DECIDE),
     "restore": Listed("redrive.cli.changes", "Make resolved or discarded letters pending again.", _DECIDE),

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from redrive.actions import Actions, Outcome, Reprocessed, Result, Selection
-from redrive.cli.changes import RateOption
-from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, progress
+from redrive.cli.changing import DryRunOption, LimitOption, RateOption, YesOption, confirm, progress
 from redrive.cli.invocation import at_desk, settings_of
 from redrive.cli.outcome import ExitCode
 from redrive.cli.output import note

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from redrive.duration import seconds, short
-from redrive.settings import BYTES, SECONDS, QueueSettings, Section, Settings
+from redrive.setting_values import BYTES, SECONDS
+from redrive.settings import QueueSettings, RuleSettings, Section, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -14,13 +15,16 @@ if TYPE_CHECKING:
 
     from redrive.configuration.file import KeyPath
 
+NAMED: dict[str, type[Section]] = {"queues": QueueSettings, "rules": RuleSettings}
+"""Tables of sections whose names people give."""
+
 _SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
 def section_at(key: KeyPath) -> type[Section] | None:
-    """The section of that name, the one of a queue included; None if there is none."""
-    if key[:1] == ("queues",):
-        return None if len(key) == 1 else _below(QueueSettings, key[2:])
+    """The section of that name, the one of a queue or a rule included; None if there is none."""
+    if key and key[0] in NAMED:
+        return None if len(key) == 1 else _below(NAMED[key[0]], key[2:])
     return _below(Settings, key)
 
 
@@ -42,7 +46,7 @@ def keys_in(key: KeyPath) -> list[str]:
 def field_at(key: KeyPath) -> FieldInfo | None:
     """The field of a single value; None for a section or a key that does not exist."""
     section = section_at(key[:-1])
-    if section is None or key == ("queues",) or section_at(key) is not None:
+    if section is None or (key[0] in NAMED and len(key) == 1) or section_at(key) is not None:
         return None
     return section.model_fields.get(key[-1])
 
@@ -60,7 +64,7 @@ def _sections(above: KeyPath = ()) -> Iterator[KeyPath]:
 
 
 def leaves(values: Section, above: KeyPath = ()) -> Iterator[tuple[KeyPath, FieldInfo, Any]]:
-    """Every single value with its key, queues last."""
+    """Every single value with its key, queues and rules last."""
     for name, field in type(values).model_fields.items():
         value = getattr(values, name)
         if isinstance(value, Section):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         DeadLetter,
         Entry,
         FailureGroup,
+        Happening,
         Recorded,
         Status,
         Transition,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     )
     from redrive.letter_query import Count, LetterQuery
     from redrive.message import Message
+    from redrive.preview import Overview
+    from redrive.run import Approval, LetterOutcome, Run, RunChange, RunPlan, Settled, Taken
     from redrive.search_terms import Field
     from redrive.statistics import (
         EventTypeCount,
@@ -63,6 +66,12 @@ class DeadLetterStore(Protocol):
         AsyncConnection of SQLAlchemy, or a connection of asyncpg, on the same database), and durable when the
         CALLER commits; if the caller rolls back there is no letter. If it raises, the caller's transaction is as
         it was before.
+        """
+        ...
+
+    async def record_together(self, entries: Sequence[Entry]) -> list[tuple[str, Recorded]]:
+        """As `record` for each of them, one after the other, in one transaction: if it raises, none is on record.
+        For hundreds, not for any number.
         """
         ...
 
@@ -241,6 +250,100 @@ class DeadLetterStore(Protocol):
     async def close(self) -> None: ...
 
 
+class RunStore(DeadLetterStore, Protocol):
+    """Remembers redrive runs as well. Every promise of a DeadLetterStore holds."""
+
+    async def create_run(self, plan: RunPlan, *, by: Actor, approval: Approval | None = None) -> Run:
+        """Durable when it returns, and before any effect: the selection is frozen, its letters are counted.
+        AWAITING_APPROVAL if `approval` is given, else RUNNING. Refused if `approval.digest` is not the plan's with
+        the number of letters that there are now: what was shown is no longer what is there.
+        """
+        ...
+
+    async def run(self, run_id: str) -> Run | None:
+        """With its progress, which may be some seconds old while a very large run is RUNNING. The beginning of its
+        id will do, of at least eight characters, if no other begins like it.
+        """
+        ...
+
+    async def runs(self, *, active: bool = False, limit: int = 50) -> list[Run]:
+        """The newest first; with `active` those that have not ended."""
+        ...
+
+    async def change_run(self, run_id: str, change: RunChange, *, by: Actor, seen: datetime | None = None) -> Run:
+        """With a line of history. NotFound; TransitionRefused with the run's status where `CHANGES` does not allow
+        it, and if `seen` is given and the run's `changed_at` is another one by now. APPROVE is refused to whoever
+        asked for the run, and after the approval's time. `by.reason` is kept as the run's `why`.
+        """
+        ...
+
+    async def take(self, run_id: str, *, owner: str, at_most: int, lease: float) -> Taken:
+        """The next letters of a RUNNING run: claims whose lease has run out first (T6), then further ones of its
+        selection (T4, T5), edited as the plan says (T17). Claims and the run's cursor move in one transaction.
+        What a letter's status, or its edit, does not allow is passed over, and the run's outcomes tell it.
+        `at_most` is made smaller by the canary's step and by the pace, which all engines share.
+        """
+        ...
+
+    async def settle_together(self, settled: Sequence[Settled], *, by: Actor) -> int:
+        """As `settle` for each of them, in one transaction; how many were changed."""
+        ...
+
+    async def pass_stage(self, run_id: str, stage: int) -> bool:
+        """The canary's step `stage` was good: the next one may be taken. False if somebody has said so already."""
+        ...
+
+    async def let_go(self, claims: Sequence[Claim], *, after: float = 0.0, unsent: bool = False) -> None:
+        """Their leases end in so many seconds, and whoever takes next goes on with them under the same redrive
+        ids. Claims that are no longer current stay as they are. `unsent`: nothing of them was ever published, so
+        that a run which is cancelled or stopped gives the letters back as PENDING (T16).
+        """
+        ...
+
+    async def recent_outcomes(self, run_id: str, number: int, *, since: datetime) -> tuple[int, int]:
+        """Of the run's last `number` letters that were confirmed or came back after that moment: how many there
+        are, and how many came back.
+        """
+        ...
+
+    async def outcomes(self, run_id: str, *, after: str = "", limit: int = 50) -> list[LetterOutcome]:
+        """What became of each letter that was taken, in the order of their redrive ids, from behind `after` on."""
+        ...
+
+    async def run_history(self, run_id: str) -> list[Happening]: ...
+
+    async def newest_rule_run(self, rule: str) -> Run | None:
+        """The last one that the automatic rule of that name has made."""
+        ...
+
+    async def create_rule_run(
+        self, plan: RunPlan, *, by: Actor, behind: str | None, approval: Approval | None = None
+    ) -> Run | None:
+        """As `create_run`, for the rule that the plan names. None, and nothing is made, unless the rule's newest
+        run is `behind` and has ended, or it has none and `behind` is None: a rule has one run at a time, whoever
+        makes it, and nobody makes one who does not know how the last one ended.
+        """
+        ...
+
+    async def assume(self, letter_ids: Sequence[str], *, sent_before: datetime, by: Actor) -> int:
+        """RESOLVED, how=assumed, for each of them that is REDRIVEN, was sent before that moment and has no
+        outcome; how many. If it comes back all the same, that is T3 like any other.
+        """
+        ...
+
+    async def overview(self, selection: LetterQuery, *, at_most: int | None = None) -> Overview:
+        """What a run of this selection would take now, the oldest `at_most` of them if that is given. In short
+        time at any number of letters: what cannot be counted in short time is told as "at least".
+        """
+        ...
+
+    async def count_older(
+        self, selection: LetterQuery, limits: Mapping[str, datetime], *, at_most: int | None = None
+    ) -> Mapping[str, Count]:
+        """How many of the same letters failed before their queue's limit, by queue. As quick as `overview`."""
+        ...
+
+
 _POSTGRES = Driver("redrive.stores.postgres", "PostgresStore", "postgres")
 
 DRIVERS: dict[str, Driver] = {
@@ -250,6 +353,6 @@ DRIVERS: dict[str, Driver] = {
 }
 
 
-def open_store(url: str, **options: Any) -> DeadLetterStore:
-    store: DeadLetterStore = load_driver("store", url, DRIVERS)(url, **options)
+def open_store(url: str, **options: Any) -> RunStore:
+    store: RunStore = load_driver("store", url, DRIVERS)(url, **options)
     return store

@@ -33,16 +33,19 @@ def estimated_rows(connection: Connection, statement: Select[Any]) -> float:
     return float(plan[0]["Plan"]["Plan Rows"])
 
 
-def plan_anew(connection: Connection, *, by_index: bool = False) -> None:
+def plan_anew(connection: Connection, *, by_index: bool = False, in_order: bool = False) -> None:
     """PostgreSQL weighs what follows in this transaction by the values that are asked for. It would else settle,
     after some questions, on one plan for all of them, and a frequent word is not found by the way of a rare one.
     Nor does it call in more processes: to start them takes longer than a page does.
 
     `by_index`: it takes an index wherever there is one. What it costs to read all rows of the search index it gets
     wrong, for it does not know that their content lies apart.
+
+    `in_order`: it goes along an index in the order that is asked for. Of a table that has grown since it was last
+    analysed it would else gather and sort all rows for each page.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(_BY_INDEX if by_index else _ANEW)
+        connection.execute(_BY_INDEX if by_index else _IN_ORDER if in_order else _ANEW)
 
 
 _custom = func.set_config("plan_cache_mode", "force_custom_plan", true())
@@ -50,3 +53,4 @@ _alone = func.set_config("max_parallel_workers_per_gather", "0", true())
 _indexed = func.set_config("enable_seqscan", "off", true())
 _ANEW = select(_custom, _alone)
 _BY_INDEX = select(_custom, _alone, _indexed)
+_IN_ORDER = select(_custom, _alone, _indexed, func.set_config("enable_bitmapscan", "off", true()))

@@ -12,6 +12,9 @@ Free text, data and headers are searched in what is derived from letters. Trigge
 letter's id into `search_queue` when it is recorded and whenever its text or revision changes, and take
 everything of it away when it is deleted; `sql_search_index` fills `search_parts` behind that. On SQLite the
 full-text table `search_words` follows `search_parts` by triggers.
+
+A letter that is deleted takes its redrives along, except those of runs: a run tells what became of each of its
+letters for good. A trigger does it (migration 0006), in the place of a foreign key.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from __future__ import annotations
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    CheckConstraint,
     Column,
     ForeignKey,
     ForeignKeyConstraint,
@@ -29,6 +33,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    false,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
@@ -41,7 +46,7 @@ VERSION_TABLE = "redrive_version"
 COMPATIBILITY_TABLE = "redrive_compatibility"
 """One row: the oldest schema whose code still works on this one, so that versions can run side by side."""
 
-HEAD = "0005"
+HEAD = "0006"
 """The version these tables are; the newest file in migrations/versions."""
 
 metadata = MetaData(
@@ -57,15 +62,18 @@ metadata = MetaData(
 SETTLED = text("status IN ('RESOLVED', 'DISCARDED')")
 """Written out, never bound: only so can a database tell that the index of settled letters serves a query."""
 
+OF_RUNS = text("run_id IS NOT NULL")
+"""Likewise: most redrives are of no run."""
 
-def _letter_id() -> Column[str]:
-    return Column("letter_id", ExactText, ForeignKey("letters.id", ondelete="CASCADE"), nullable=False)
+NOT_ENDED = text("ended_at IS NULL")
+
+OF_RULES = text("rule IS NOT NULL")
 
 
 def _of_letter(table: str) -> tuple[Column[str], ForeignKeyConstraint]:
-    """As `_letter_id`, for the tables that every letter has a row in. On PostgreSQL there is no foreign key: it
-    would read and lock the letter once more for each row, a fifth of what recording costs. A trigger takes the
-    rows along when the letter goes, and `db check` looks for letters without them.
+    """For the tables that every letter has a row in. On PostgreSQL there is no foreign key: it would read and
+    lock the letter once more for each row, a fifth of what recording costs. A trigger takes the rows
+    along when the letter goes, and `db check` looks for letters without them.
     """
     name = f"fk_{table}_letter_id_letters"
     key = ForeignKeyConstraint(["letter_id"], ["letters.id"], name=name, ondelete="CASCADE")
@@ -261,13 +269,16 @@ claims = Table(
     Column("lease_until", Moment, nullable=False),
     Column("target", ExactText, nullable=False),
     Column("revision", Integer, nullable=False),
+    Column("run_id", ExactText),
+    Column("unsent", Boolean, nullable=False, server_default=false()),  # let go, and nothing of it was ever sent
+    Index("ix_claims_run", "run_id", "lease_until", postgresql_where=OF_RUNS, sqlite_where=OF_RUNS),
 )
 
 redrives = Table(
     "redrives",
     metadata,
     Column("redrive_id", ExactText, primary_key=True),
-    _letter_id(),
+    Column("letter_id", ExactText, nullable=False),  # a redrive of a run outlives its letter
     Column("generation", Integer, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("claimed_at", Moment, nullable=False),
@@ -275,7 +286,47 @@ redrives = Table(
     Column("outcome", Text),
     Column("outcome_at", Moment),
     Column("returned_as", Integer),  # the generation it came back as: a ticket comes back once
+    Column("run_id", ExactText),
+    Column("group_id", ExactText),  # the letter's before it was sent
+    Column("returned_group", ExactText),  # the one it came back with
+    Column("target", ExactText),
     Index(None, "letter_id"),
+    Index("ix_redrives_run", "run_id", "redrive_id", postgresql_where=OF_RUNS, sqlite_where=OF_RUNS),
+    Index("ix_redrives_run_outcome", "run_id", "outcome_at", postgresql_where=OF_RUNS, sqlite_where=OF_RUNS),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", ExactText, primary_key=True),
+    Column("status", Text, nullable=False),
+    Column("why", ExactText, nullable=False),
+    Column("plan", LargeBinary, nullable=False),
+    Column("requested_by", ExactText, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("changed_at", Moment, nullable=False),
+    Column("ended_at", Moment),
+    Column("total", BigInteger, nullable=False),
+    Column("taken", BigInteger, nullable=False),
+    Column("cut_off", ExactText, nullable=False),  # the highest letter's id when it was made
+    Column("cursor_at", Moment),  # with cursor_id: the last letter that was looked at, the oldest first
+    Column("cursor_id", ExactText),
+    Column("cursor_place", BigInteger, nullable=False),  # of a list of ids: how many were looked at
+    Column("exhausted", Boolean, nullable=False),
+    Column("stage", Integer, nullable=False),
+    Column("next_at", Moment),  # before it, nothing may be sent that is not taken yet
+    Column("approval_digest", Text),
+    Column("approval_expires_at", Moment),
+    Column("approval_why", ExactText),
+    Column("approved_by", ExactText),
+    Column("approved_at", Moment),
+    Column("rule", ExactText),  # that made it; NULL: a person
+    # Nobody approves what they asked for, whatever the code says.
+    CheckConstraint("approved_by IS NULL OR approved_by <> requested_by", name="ck_runs_approver"),
+    Index("ix_runs_active", "id", postgresql_where=NOT_ENDED, sqlite_where=NOT_ENDED),
+    # One run of a rule at a time, however many engines make them.
+    Index("uq_runs_rule_active", "rule", unique=True, postgresql_where=NOT_ENDED, sqlite_where=NOT_ENDED),
+    Index("ix_runs_rule", "rule", "id", postgresql_where=OF_RULES, sqlite_where=OF_RULES),
 )
 
 audit = Table(

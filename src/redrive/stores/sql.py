@@ -9,11 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from redrive.errors import UsageError
+from redrive.run import Settled
 from redrive.stores import (
     sql_analyses,
     sql_change,
+    sql_claiming,
     sql_counters,
     sql_import,
+    sql_preview,
     sql_read,
     sql_record,
     sql_redrive,
@@ -24,6 +27,8 @@ from redrive.stores import (
 )
 from redrive.stores.folding import Folding
 from redrive.stores.sql_grouping import SqlGrouping
+from redrive.stores.sql_running import SqlRunning
+from redrive.stores.sql_runs_recounting import Recounting
 from redrive.stores.sql_searching import SqlSearching
 from redrive.stores.sql_selection import page_size
 
@@ -46,7 +51,9 @@ if TYPE_CHECKING:
         Transition,
         Version,
     )
+    from redrive.letter_query import Count, LetterQuery
     from redrive.message import Message
+    from redrive.preview import Overview
     from redrive.statistics import (
         EventTypeCount,
         HandlerTally,
@@ -61,13 +68,14 @@ T = TypeVar("T")
 _KEY_BYTES = 32
 
 
-class SqlStore(SqlSearching, SqlGrouping):
+class SqlStore(SqlSearching, SqlGrouping, SqlRunning):
     """What happens is decided in the sql_* modules, by plain functions of a connection and the time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._key: bytes | None = None
         self._folding = Folding(lambda: self._write(sql_counters.fold), clock)
+        self._recounting = Recounting(clock)
 
     @abstractmethod
     async def close(self) -> None:
@@ -102,19 +110,22 @@ class SqlStore(SqlSearching, SqlGrouping):
         self._folding.note(1)
         return done
 
+    async def record_together(self, entries: Sequence[Entry]) -> list[tuple[str, Recorded]]:
+        now = self._clock.now()
+        return await self._change(
+            lambda connection: [sql_record.record(connection, entry, now) for entry in entries], len(entries)
+        )
+
     async def claim(self, letter_ids: Sequence[str], *, owner: str, lease: float) -> list[Claim]:
         def unit(connection: Connection) -> list[Claim]:
             now = self._now(connection)
-            until = now + timedelta(seconds=lease)
-            return sql_redrive.claim(connection, letter_ids, owner=owner, lease_until=until, now=now)
+            claiming = sql_claiming.Claiming(owner, now + timedelta(seconds=lease), now)
+            return sql_claiming.claim(connection, letter_ids, claiming)
 
         return await self._change(unit, len(letter_ids))
 
     async def settle(self, claim: Claim, outcome: Transition, *, by: Actor) -> bool:
-        now = self._clock.now()
-        return await self._change(
-            lambda connection: sql_redrive.settle(connection, claim, outcome, by=by, now=now)
-        )
+        return bool(await self.settle_together([Settled(claim, outcome)], by=by))
 
     async def confirm(self, ticket: RedriveTicket, *, by: Actor) -> bool:
         now = self._clock.now()
@@ -162,6 +173,18 @@ class SqlStore(SqlSearching, SqlGrouping):
             read = partial(sql_whole.read, letter_ids=portion, story=story)
             for letter in await self._read(read):
                 yield letter
+
+    async def overview(self, selection: LetterQuery, *, at_most: int | None = None) -> Overview:
+        return await self._search(
+            selection, lambda connection: sql_preview.overview(connection, selection, at_most)
+        )
+
+    async def count_older(
+        self, selection: LetterQuery, limits: Mapping[str, datetime], *, at_most: int | None = None
+    ) -> Mapping[str, Count]:
+        return await self._search(
+            selection, lambda connection: sql_preview.count_older(connection, selection, limits, at_most)
+        )
 
     async def statistics(self, *, older_than: datetime | None = None) -> Statistics:
         return await self._read(lambda connection: sql_statistics.statistics(connection, older_than))

@@ -44,21 +44,29 @@ REASON_BUDGET = 2048
 _write = audit.insert()
 
 
+def signed(by: Actor) -> Values:
+    return {"by": cut(by.name, NAME_BUDGET), "reason": cut(by.reason, REASON_BUDGET)}
+
+
 def line(what: str, letter_id: str, *, at: datetime, by: Actor, before: str = "", after: str = "") -> Values:
     return {
         "at": at,
-        "by": cut(by.name, NAME_BUDGET),
         "what": what,
         "letter_id": letter_id,
         "before": before,
         "after": after,
-        "reason": cut(by.reason, REASON_BUDGET),
+        **signed(by),
     }
 
 
 def of_group(group_id: str) -> str:
     """What stands for the letter in a line about a group. No letter's id looks like it."""
     return f"group:{group_id}"
+
+
+def of_run(run_id: str) -> str:
+    """The same for a run."""
+    return f"run:{run_id}"
 
 
 def write(connection: Connection, *lines: Values) -> None:

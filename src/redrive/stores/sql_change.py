@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 
 from redrive.dead_letter import BY_HAND, TRANSITIONS, Actor, Status, Transition, Version
 from redrive.errors import NotFound, Refused, TransitionRefused, UsageError
 from redrive.message import cut
 from redrive.stores import sql_audit, sql_groups
 from redrive.stores.expressions import lots
-from redrive.stores.schema import letters, revisions
+from redrive.stores.schema import letters, redrives, revisions
 from redrive.stores.sql_guard import HOW_BUDGET, moving, target
 from redrive.stores.sql_retention import VERSION, version_of
 from redrive.stores.sql_rows import content
@@ -29,6 +29,7 @@ Unchanged = dict[str, Status | None]
 """Letters that stayed as they were, with their status; None: there is no such letter."""
 
 EXPIRED = "expired"
+ASSUMED = "assumed"
 
 
 def change(
@@ -48,6 +49,9 @@ def change(
         before = _statuses(connection, lot)
         statement = moving(transition, now, letters.c.id.in_(lot)).values(_values(transition, how))
         changed = set(connection.scalars(statement.returning(letters.c.id)))
+        if transition is Transition.RESOLVE:
+            sent = {each for each in changed if before[each] is Status.REDRIVEN}
+            _close_redrives(connection, sent, how, now)
         sql_audit.write(connection, *_lines(transition, changed, before, by=by, now=now))
         unchanged |= {each: before.get(each) for each in lot if each not in changed}
     return unchanged
@@ -59,6 +63,15 @@ def _values(transition: Transition, how: str) -> Values:
     if target(transition) is not Status.PENDING:
         return {"how": cut(how, HOW_BUDGET)}
     return {"how": None, "refusals": 0}  # a person has looked: it may be redriven like a new one
+
+
+def _close_redrives(connection: Connection, letter_ids: set[str], how: str, now: datetime) -> None:
+    """Somebody has decided what became of them; one that comes back all the same is known as that then."""
+    outcome = ASSUMED if how == ASSUMED else sql_audit.HAPPENED[Transition.RESOLVE]
+    if letter_ids:
+        current = select(letters.c.redrive_id).where(letters.c.id.in_(sorted(letter_ids)))
+        undecided = update(redrives).where(redrives.c.redrive_id.in_(current), redrives.c.outcome.is_(None))
+        connection.execute(undecided.values(outcome=outcome, outcome_at=now))
 
 
 def purge(connection: Connection, which: Sequence[str | Version], *, by: Actor, now: datetime) -> Unchanged:
@@ -85,7 +98,7 @@ def revise(
     if letter is None:
         raise NotFound(f"no letter {letter_id}", remedy="`redrive list` shows the ids")
     number = base + 1
-    new = {"letter_id": letter_id, "number": number, **_signed(by), **content(message)}
+    new = {"letter_id": letter_id, "number": number, **sql_audit.signed(by), **content(message)}
     if letter.revision == number and _is_repeated(connection, new):
         return number
     statement = moving(Transition.EDIT, now, letters.c.id == letter_id, letters.c.revision == base)
@@ -114,10 +127,6 @@ def _why_not(letter_id: str, status: Status, revision: int) -> Refused:
         f"letter {letter_id} was edited meanwhile: it is at revision {revision}",
         remedy="look at the current revision and edit that one",
     )
-
-
-def _signed(by: Actor) -> Values:
-    return {"by": cut(by.name, sql_audit.NAME_BUDGET), "reason": cut(by.reason, sql_audit.REASON_BUDGET)}
 
 
 def _unchanged(connection: Connection, letter_ids: list[str], seen: Mapping[str, Version]) -> list[str]:

@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 
     Span = tuple[datetime | None, datetime | None]
 
-_COUNTED = frozenset(
+COUNTED = frozenset(
     {Field.QUEUE, Field.HANDLER, Field.KIND, Field.TYPE, Field.GROUP, Field.EVENT, Field.STATUS, Field.OWNER}
 )
+"""Fields that letters are counted by, besides the time."""
 _OPPOSITE = {Op.MORE: Op.AT_MOST, Op.AT_MOST: Op.MORE, Op.LESS: Op.AT_LEAST, Op.AT_LEAST: Op.LESS}
 
 
 def count(connection: Connection, query: LetterQuery, at_most: int | None) -> Count:
     """All letters that the query selects, on whatever page. Beyond `at_most`, counting may stop."""
-    terms = _counted(query)
+    terms = counted_terms(query)
     if terms is None:
         return _in_letters(connection, query, at_most)
-    span = _span([term for term in terms if term.field is Field.CREATED])
+    span = span_of([term for term in terms if term.field is Field.CREATED])
     if span is None:
         return Count(0, exact=True)
     facets = [term for term in terms if term.field is not Field.CREATED]
@@ -62,14 +63,14 @@ def _in_letters(connection: Connection, query: LetterQuery, at_most: int | None)
     return Count(number, exact=True)
 
 
-def _counted(query: LetterQuery) -> list[FieldTerm] | None:
+def counted_terms(query: LetterQuery) -> list[FieldTerm] | None:
     """All that the query asks for, if the counters know all of it."""
     terms = terms_of(query)
-    known = [term for term in terms if isinstance(term, FieldTerm) and term.field in {*_COUNTED, Field.CREATED}]
+    known = [term for term in terms if isinstance(term, FieldTerm) and term.field in {*COUNTED, Field.CREATED}]
     return known if query.ids is None and len(known) == len(terms) else None
 
 
-def _span(terms: list[FieldTerm]) -> Span | None:
+def span_of(terms: list[FieldTerm]) -> Span | None:
     """From the first moment on and before the second; None if no moment is in it."""
     since: list[int] = []
     until: list[int] = []

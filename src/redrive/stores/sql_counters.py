@@ -76,11 +76,15 @@ def hours_now(*, since: int | None = None, until: int | None = None) -> Subquery
 def days_now(*, since: int | None = None, until: int | None = None) -> Subquery:
     """As `hours_now`, with days since 1970, in UTC: a month is thirty numbers, not seven hundred."""
     first, last = None if since is None else since * 24, None if until is None else until * 24
+    # Hours before 1970 round down, and division does not: so it is done from the year 1 on.
+    day = (counter_deltas.c.hour + _YEAR_ONE_HOURS) // literal_column("24", BigInteger) - _YEAR_ONE_HOURS // 24
     return union_all(
-        select(*_folded(days), days.c.letters)
+        select(*_folded(days), days.c.day, days.c.letters)
         .join(facets, facets.c.id == days.c.facet_id)
         .where(*_within(days.c.day, since, until)),
-        select(*_fresh(), counter_deltas.c.letters).where(*_within(counter_deltas.c.hour, first, last)),
+        select(*_fresh(), day.label("day"), counter_deltas.c.letters).where(
+            *_within(counter_deltas.c.hour, first, last)
+        ),
     ).subquery("days_now")
 
 
@@ -271,21 +275,28 @@ def count(connection: Connection, matching: Matching, since: datetime | None, un
     """The letters that match and failed at `since` or later and before `until`: whole days and hours from the
     counters, what is left at the edges from the letters themselves.
     """
+    counted, edges = counted_in(since, until)
+    number = sum(_sum(connection, each, matching) for each in counted)
+    return number + sum(_in_letters(connection, matching, *edge) for edge in edges)
+
+
+def counted_in(since: datetime | None, until: datetime | None) -> tuple[list[Subquery], list[Span]]:
+    """Where the letters of a span are counted, and the edges of it, in microseconds, that only letters tell."""
     if since is None and until is None:
-        return _sum(connection, totals_now(), matching)
+        return [totals_now()], []
     spans: list[Span] = [
         (None if since is None else microseconds(since), None if until is None else microseconds(until))
     ]
-    number = 0
+    found: list[Subquery] = []
     for counted, unit in ((days_now, DAY), (hours_now, HOUR)):
         left: list[Span] = []
         for span in spans:
             whole, edges = _whole(span, unit)
             left += edges
             if whole is not None:
-                number += _sum(connection, counted(since=whole[0], until=whole[1]), matching)
+                found.append(counted(since=whole[0], until=whole[1]))
         spans = left
-    return number + sum(_in_letters(connection, matching, *span) for span in spans)
+    return found, spans
 
 
 def _whole(span: Span, unit: int) -> tuple[Span | None, list[Span]]:
@@ -309,9 +320,13 @@ def _sum(connection: Connection, counted: Subquery, matching: Matching) -> int:
 
 
 def _in_letters(connection: Connection, matching: Matching, since: int | None, until: int | None) -> int:
-    at = type_coerce(letters.c.created_at, BigInteger)
-    conditions = [*matching(as_facets()), *_within(at, since, until)]
+    conditions = [*matching(as_facets()), *failed_within(since, until)]
     return connection.scalar(select(func.count()).select_from(letters).where(*conditions)) or 0
+
+
+def failed_within(since: int | None, until: int | None) -> Iterator[ColumnElement[bool]]:
+    """Of letters, in microseconds."""
+    return _within(type_coerce(letters.c.created_at, BigInteger), since, until)
 
 
 def as_facets() -> dict[str, ColumnElement[Any]]:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from redrive.dead_letter import Entry
     from redrive.stores.expressions import Values
 
-_CONSUMER = Actor("consumer")
 _CAME_BACK = sql_audit.HAPPENED[Transition.CAME_BACK]
 GENERATION_LIMIT = "generation limit"
 
@@ -78,13 +77,13 @@ _known = select(letters.c.id).where(letters.c.identity == bindparam("identity", 
 
 def original(letter_id: str, entry: Entry) -> Values:
     """The first revision."""
-    by = {"by": _CONSUMER.name, "reason": ""}
+    by = {"by": entry.by, "reason": ""}
     return {"letter_id": letter_id, "number": 0, "at": entry.at, **by, **first_content(entry.message)}
 
 
 def recorded(letter_id: str, entry: Entry) -> Values:
     """The first line of the history."""
-    by = Actor(_CONSUMER.name, entry.quarantine or "")
+    by = Actor(entry.by, entry.quarantine or "")
     return sql_audit.line(sql_audit.RECORDED, letter_id, at=entry.at, by=by, after=str(_first_status(entry)))
 
 
@@ -167,22 +166,30 @@ def _returned(connection: Connection, entry: Entry, known: Row[Any], now: dateti
         _quarantine(connection, entry, known, now)
         return Recorded.AGAIN
     generation = known.generation + 1
-    connection.execute(
-        update(redrives)
-        .where(redrives.c.redrive_id == known.issued_id, redrives.c.returned_as.is_(None))
-        .values(returned_as=generation, outcome=_CAME_BACK, outcome_at=now)
-    )
     sql_failures.add(connection, known.id, generation, entry.failures)
     counted = _one_more_delivery(entry, known) | {"generation": generation}
     group_id = sql_groups.join(connection, [entry])[entry.fingerprint.id]
+    connection.execute(
+        update(redrives)
+        .where(redrives.c.redrive_id == known.issued_id, redrives.c.returned_as.is_(None))
+        .values(returned_as=generation, outcome=_CAME_BACK, outcome_at=now, **_groups(known, group_id))
+    )
     if _come_back(connection, entry, counted | _latest(entry, group_id), known, now):
         return Recorded.CAME_BACK
     # A redrive that no longer decides (the letter was restored, discarded or redriven anew meanwhile): its
     # failures are one more life of the letter, its status is for the later decision to say.
     connection.execute(update(letters).where(letters.c.id == known.id).values(counted))
-    _tell(connection, known, now, after=known.status)
+    _tell(connection, Actor(entry.by), known, now, after=known.status)
     _quarantine(connection, entry, known, now, generation)
     return Recorded.AGAIN
+
+
+def _groups(known: Row[Any], returned: str) -> Values:
+    """With which group the redrive came back. While it decides, the group that the letter has is the one it had
+    when it was claimed, merged into another by a person at most.
+    """
+    before = {"group_id": known.group_id} if known.redrive_id == known.issued_id else {}
+    return {"returned_group": returned, **before}
 
 
 def _come_back(connection: Connection, entry: Entry, values: Values, known: Row[Any], now: datetime) -> bool:
@@ -195,7 +202,7 @@ def _come_back(connection: Connection, entry: Entry, values: Values, known: Row[
         return False
     connection.execute(delete(claims).where(claims.c.letter_id == known.id))
     sql_groups.leave(connection, [known.group_id])
-    _tell(connection, known, now, after=str(after), reason=cause or "")
+    _tell(connection, Actor(entry.by, cause or ""), known, now, after=str(after))
     return True
 
 
@@ -228,11 +235,10 @@ def _cause(entry: Entry, generation: int) -> str | None:
 def _quarantine(connection: Connection, entry: Entry, known: Row[Any], now: datetime, generation: int = 1) -> None:
     cause = _cause(entry, generation)
     if cause is not None:
-        by = Actor(_CONSUMER.name, cause)
+        by = Actor(entry.by, cause)
         quarantine(connection, known.id, before=known.status, cause=cause, by=by, now=now)
 
 
-def _tell(connection: Connection, known: Row[Any], now: datetime, *, after: str, reason: str = "") -> None:
-    by = Actor(_CONSUMER.name, reason)
+def _tell(connection: Connection, by: Actor, known: Row[Any], now: datetime, *, after: str) -> None:
     line = sql_audit.line(_CAME_BACK, known.id, at=now, by=by, before=known.status, after=after)
     sql_audit.write(connection, line)

@@ -1,105 +1,95 @@
-"""T4 to T10 and T16: the right to send a letter once, and what became of it."""
+"""T7, T8, T10 and T16: what became of what was sent. `sql_claiming` is how the right to send is given."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, exists, select, update
+from sqlalchemy import delete, select, update
 
-from redrive.clock import new_id
-from redrive.dead_letter import MAX_REFUSALS, TRANSITIONS, Actor, Claim, Transition
+from redrive.dead_letter import MAX_REFUSALS, Actor, Transition
 from redrive.errors import UsageError
 from redrive.stores import sql_audit
-from redrive.stores.expressions import lots
-from redrive.stores.schema import claims, letters, redrives
-from redrive.stores.sql_guard import hold, moving, quarantine, target
-from redrive.stores.sql_rows import message_of, select_letters
+from redrive.stores.expressions import lots, one_of
+from redrive.stores.schema import audit, claims, letters, redrives
+from redrive.stores.sql_claiming import counted, insert_rows
+from redrive.stores.sql_guard import hold, moving, moving_held, quarantine, target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import ColumnElement, Connection
 
     from redrive.control import RedriveTicket
+    from redrive.run import Settled
+    from redrive.stores.expressions import Values
 
 CONFIRMED = "confirmed"
 REFUSED_BY_BROKER = "refused by the broker"
 
-
-def claim(
-    connection: Connection, letter_ids: Sequence[str], *, owner: str, lease_until: datetime, now: datetime
-) -> list[Claim]:
-    claimed: dict[str, Claim] = {}
-    for lot in lots(letter_ids):
-        hold(connection, lot)
-        for letter in connection.execute(select_letters().where(letters.c.id.in_(lot))).all():
-            allowed = letter.status in TRANSITIONS[Transition.CLAIM].sources
-            redrive_id = (_take if allowed else _take_over)(connection, letter, owner, lease_until, now)
-            if redrive_id is not None:
-                claimed[letter.id] = _claim_of(letter, redrive_id)
-    return [claimed[letter_id] for letter_id in dict.fromkeys(letter_ids) if letter_id in claimed]
+_CLAIMED = str(target(Transition.CLAIM))
 
 
-def _take(
-    connection: Connection, letter: Row[Any], owner: str, lease_until: datetime, now: datetime
-) -> str | None:
-    """T4 and T5: durable before anything is sent."""
-    redrive_id, fence = new_id(), letter.fence + 1
-    statement = moving(Transition.CLAIM, now, letters.c.id == letter.id, letters.c.fence == letter.fence)
-    if connection.execute(statement.values(fence=fence, redrive_id=redrive_id)).rowcount != 1:
-        return None
-    common = {"letter_id": letter.id, "redrive_id": redrive_id, "revision": letter.revision}
-    held = {"owner": owner, "fence": fence, "lease_until": lease_until, "target": letter.queue}
-    connection.execute(claims.insert(), common | held)
-    connection.execute(redrives.insert(), common | {"generation": letter.generation, "claimed_at": now})
-    _tell(connection, Transition.CLAIM, letter.id, before=letter.status, by=Actor(owner), now=now)
-    return redrive_id
+class Ending(NamedTuple):
+    """How one claim ends."""
+
+    letter_id: str
+    redrive_id: str
+    fence: int
+    outcome: Transition
+    reason: str
+
+    @classmethod
+    def of(cls, settled: Settled) -> Ending:
+        claim = settled.claim
+        return cls(claim.letter_id, claim.redrive_id, claim.fence, settled.outcome, settled.reason)
+
+    def by(self, actor: Actor) -> Actor:
+        return Actor(actor.name, self.reason or actor.reason)
 
 
-def _take_over(
-    connection: Connection, letter: Row[Any], owner: str, lease_until: datetime, now: datetime
-) -> str | None:
-    """T6: the same redrive id, so that a copy already sent and the one to come are known as one."""
-    fence, claimed = letter.fence + 1, str(target(Transition.CLAIM))
-    expired = exists().where(claims.c.letter_id == letter.id, claims.c.lease_until <= now)
-    taken = update(letters).where(letters.c.id == letter.id, letters.c.fence == letter.fence)
-    taken = taken.where(letters.c.status == claimed, expired).values(fence=fence)
-    if connection.execute(taken).rowcount != 1:
-        return None
-    held = update(claims).where(claims.c.letter_id == letter.id)
-    connection.execute(held.values(owner=owner, fence=fence, lease_until=lease_until))
-    line = sql_audit.line(sql_audit.TAKEN_OVER, letter.id, at=now, by=Actor(owner), before=claimed, after=claimed)
-    sql_audit.write(connection, line)
-    return str(letter.redrive_id)
+def settle(connection: Connection, settled: Sequence[Settled], *, by: Actor, now: datetime) -> int:
+    """How many of them were changed."""
+    for each in settled:
+        if each.outcome not in _SETTLED:
+            name = each.outcome.name
+            raise UsageError(f"a claim cannot be settled by {name}", remedy="use SENT, REFUSED or UNCLAIM")
+    return end(connection, [Ending.of(each) for each in settled], by=by, now=now)
 
 
-def _claim_of(letter: Row[Any], redrive_id: str) -> Claim:
-    # EDIT is refused while REDRIVING, so the current revision is the one that was claimed.
-    return Claim(
-        letter_id=letter.id,
-        redrive_id=redrive_id,
-        fence=letter.fence + 1,
-        generation=letter.generation,
-        target=letter.queue,
-        revision=letter.revision,
-        message=message_of(letter),
-    )
+def end(connection: Connection, endings: Sequence[Ending], *, by: Actor, now: datetime) -> int:
+    changed = 0
+    for lot in lots(sorted({each.letter_id for each in endings})):
+        mine = set(lot)
+        open_ones = _open(connection, [each for each in endings if each.letter_id in mine])
+        for outcome in _SETTLED:
+            _close_all(connection, outcome, [each for each in open_ones if each.outcome is outcome], now)
+        if open_ones:
+            insert_rows(connection, (audit, [_line(each, by, now) for each in open_ones]))
+        _give_up(connection, [each for each in open_ones if each.outcome is Transition.REFUSED], by, now)
+        changed += len(open_ones)
+    return changed
 
 
-def settle(connection: Connection, claim: Claim, outcome: Transition, *, by: Actor, now: datetime) -> bool:
-    if outcome not in _SETTLED:
-        raise UsageError(f"a claim cannot be settled by {outcome.name}", remedy="use SENT, REFUSED or UNCLAIM")
-    held = (letters.c.id == claim.letter_id, letters.c.redrive_id == claim.redrive_id)
+def _open(connection: Connection, endings: Sequence[Ending]) -> list[Ending]:
+    """Those whose claim is the current one of a letter that is still REDRIVING; of two for one claim the first."""
+    ids = [each.letter_id for each in endings]
+    hold(connection, ids)
+    columns = (letters.c.id, letters.c.status, letters.c.fence, letters.c.redrive_id)
+    rows = connection.execute(select(*columns).where(_among(connection, letters.c.id, ids)))
+    found: dict[str, Any] = {row.id: row for row in rows}
+    first: dict[str, Ending] = {}
+    for each in endings:
+        if _is_current(found.get(each.letter_id), each):
+            first.setdefault(each.letter_id, each)
+    return list(first.values())
+
+
+def _is_current(letter: Any, ending: Ending) -> bool:
     # The fence alone tells this claim from the one that took it over; the status, whether it is still open.
-    statement = moving(outcome, now, *held, letters.c.fence == claim.fence).values(_SETTLED[outcome])
-    if connection.execute(statement).rowcount != 1:
+    if letter is None or letter.status != _CLAIMED:
         return False
-    _close(connection, claim.letter_id, claim.redrive_id, outcome, now)
-    _tell(connection, outcome, claim.letter_id, before=str(target(Transition.CLAIM)), by=by, now=now)
-    if outcome is Transition.REFUSED:
-        _give_up(connection, claim.letter_id, by, now)
-    return True
+    return bool(letter.fence == ending.fence and letter.redrive_id == ending.redrive_id)
 
 
 _SETTLED: dict[Transition, dict[str, Any]] = {
@@ -109,12 +99,27 @@ _SETTLED: dict[Transition, dict[str, Any]] = {
 }
 
 
-def _give_up(connection: Connection, letter_id: str, by: Actor, now: datetime) -> None:
+def _close_all(connection: Connection, outcome: Transition, endings: Sequence[Ending], now: datetime) -> None:
+    if not endings:
+        return
+    ids = [each.letter_id for each in endings]
+    moved = moving_held(connection, outcome, now, ids)
+    counted(connection.execute(moved.values(_SETTLED[outcome])), len(ids))
+    _close(connection, ids, [each.redrive_id for each in endings], outcome, now)
+
+
+def _give_up(connection: Connection, refused: Sequence[Ending], by: Actor, now: datetime) -> None:
     """T8, the third time: the broker will not have it, and asking again is no use."""
-    columns = (letters.c.status, letters.c.refusals)
-    letter = connection.execute(select(*columns).where(letters.c.id == letter_id)).one()
-    if letter.refusals >= MAX_REFUSALS:
-        quarantine(connection, letter_id, before=letter.status, cause=REFUSED_BY_BROKER, by=by, now=now)
+    if not refused:
+        return
+    reasons = {each.letter_id: each for each in refused}
+    columns = (letters.c.id, letters.c.status)
+    often = select(*columns).where(
+        _among(connection, letters.c.id, list(reasons)), letters.c.refusals >= MAX_REFUSALS
+    )
+    for row in connection.execute(often).all():
+        signed = reasons[row.id].by(by)
+        quarantine(connection, row.id, before=row.status, cause=REFUSED_BY_BROKER, by=signed, now=now)
 
 
 def confirm(connection: Connection, ticket: RedriveTicket, *, by: Actor, now: datetime) -> bool:
@@ -123,21 +128,33 @@ def confirm(connection: Connection, ticket: RedriveTicket, *, by: Actor, now: da
     statement = moving(Transition.CONFIRM, now, mine, letters.c.redrive_id == ticket.redrive_id)
     if connection.execute(statement.values(how=CONFIRMED, refusals=0)).rowcount != 1:
         return False
-    _close(connection, ticket.letter_id, ticket.redrive_id, Transition.CONFIRM, now)
-    _tell(connection, Transition.CONFIRM, ticket.letter_id, before=str(status), by=by, now=now)
+    _close(connection, [ticket.letter_id], [ticket.redrive_id], Transition.CONFIRM, now)
+    what, after = sql_audit.HAPPENED[Transition.CONFIRM], str(target(Transition.CONFIRM))
+    line = sql_audit.line(what, ticket.letter_id, at=now, by=by, before=str(status), after=after)
+    sql_audit.write(connection, line)
     return True
 
 
-def _close(connection: Connection, letter_id: str, redrive_id: str, outcome: Transition, now: datetime) -> None:
-    """The claim is over; the redrive's own row tells how it went."""
-    connection.execute(delete(claims).where(claims.c.letter_id == letter_id))
-    ended: dict[str, Any] = {"outcome": sql_audit.HAPPENED[outcome], "outcome_at": now}
-    values = {"sent_at": now} if outcome is Transition.SENT else ended
-    connection.execute(update(redrives).where(redrives.c.redrive_id == redrive_id).values(values))
-
-
-def _tell(
-    connection: Connection, transition: Transition, letter_id: str, *, before: str, by: Actor, now: datetime
+def _close(
+    connection: Connection,
+    letter_ids: Sequence[str],
+    redrive_ids: Sequence[str],
+    outcome: Transition,
+    now: datetime,
 ) -> None:
-    what, after = sql_audit.HAPPENED[transition], str(target(transition))
-    sql_audit.write(connection, sql_audit.line(what, letter_id, at=now, by=by, before=before, after=after))
+    """The claims are over; each redrive's own row tells how it went."""
+    connection.execute(delete(claims).where(_among(connection, claims.c.letter_id, letter_ids)))
+    ended: Values = {"outcome": sql_audit.HAPPENED[outcome], "outcome_at": now}
+    values = {"sent_at": now} if outcome is Transition.SENT else ended
+    mine = _among(connection, redrives.c.redrive_id, redrive_ids)
+    connection.execute(update(redrives).where(mine).values(values))
+
+
+def _line(ending: Ending, by: Actor, now: datetime) -> Values:
+    what, after = sql_audit.HAPPENED[ending.outcome], str(target(ending.outcome))
+    signed = ending.by(by)
+    return sql_audit.line(what, ending.letter_id, at=now, by=signed, before=_CLAIMED, after=after)
+
+
+def _among(connection: Connection, column: Any, ids: Sequence[str]) -> ColumnElement[bool]:
+    return one_of(column, ids, connection.dialect.name)

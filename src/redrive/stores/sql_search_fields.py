@@ -31,6 +31,7 @@ _COLUMNS: dict[Field, str] = {
     Field.ATTEMPTS: "attempts",
     Field.GENERATION: "generation",
     Field.CREATED: "created_at",
+    Field.CHANGED: "changed_at",
     Field.OWNER: "owner",
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, literal, select
 
-from redrive.stores.expressions import lots
+from redrive.stores.expressions import lots, one_of
 from redrive.stores.schema import audit, failures, letters, revisions
 from redrive.stores.sql_audit import happening
 from redrive.stores.sql_rows import letter_of, revisions_of, select_letters
@@ -77,7 +77,8 @@ def _sizes(connection: Connection, letter_ids: list[str], *, story: bool) -> Map
     if story:
         measured.append((failures, func.length(failures.c.told)))
     for table, size in measured:
-        query = select(table.c.letter_id, func.sum(size)).where(table.c.letter_id.in_(letter_ids))
+        mine = one_of(table.c.letter_id, letter_ids, connection.dialect.name)
+        query = select(table.c.letter_id, func.sum(size)).where(mine)
         for letter_id, total in connection.execute(query.group_by(table.c.letter_id)):
             sizes[letter_id] += int(total)
     return sizes

@@ -42,6 +42,14 @@ from redrive.testing.store_contract_read import (
 from redrive.testing.store_contract_record import RecordContract
 from redrive.testing.store_contract_redrive import ClaimContract, ConfirmContract, SettleContract
 from redrive.testing.store_contract_return import ComingBackContract
+from redrive.testing.store_contract_runs import ApprovalContract, RunContract, RunReportContract
+from redrive.testing.store_contract_runs_settle import SettleTogetherContract, TakeOverContract
+from redrive.testing.store_contract_runs_take import (
+    CanaryContract,
+    EditingRunContract,
+    PaceContract,
+    TakeContract,
+)
 from redrive.testing.store_contract_search import (
     CountContract,
     IndexContract,
@@ -82,6 +90,15 @@ class StoreContract(
     EndedContract,
     GuardedPurgeContract,
     RestoreContract,
+    RunContract,
+    ApprovalContract,
+    RunReportContract,
+    TakeContract,
+    EditingRunContract,
+    PaceContract,
+    CanaryContract,
+    SettleTogetherContract,
+    TakeOverContract,
 ):
     async def test_what_was_written_is_there_when_the_store_is_opened_again(
         self, location: str, clock: ManualClock

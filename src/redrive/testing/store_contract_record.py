@@ -110,6 +110,37 @@ class RecordContract(StoreCase):
             ("recorded", "consumer", "PENDING")
         ]
 
+    async def test_several_are_recorded_together_as_one_after_the_other(self, store: DeadLetterStore) -> None:
+        known, _ = await store.record(an_entry("known"))
+
+        answers = await store.record_together([an_entry(name) for name in ("new", "known", "other", "new")])
+
+        assert [how for _, how in answers] == [Recorded.NEW, Recorded.AGAIN, Recorded.NEW, Recorded.AGAIN]
+        assert (answers[1][0], answers[3][0]) == (known, answers[0][0])
+        found = {each.id: each.identity for each in await store.find(LetterQuery())}
+        assert found == {answers[0][0]: "new", known: "known", answers[2][0]: "other"}
+
+    async def test_of_several_that_cannot_all_be_recorded_none_is(self, store: DeadLetterStore) -> None:
+        without_failures = msgspec.structs.replace(an_entry("bad"), failures=())
+
+        with pytest.raises(Exception):  # noqa: B017,PT011  whatever the driver says
+            await store.record_together([an_entry("first"), without_failures, an_entry("last")])
+
+        assert await store.find(LetterQuery()) == []
+        assert (await store.statistics()).total == 0
+
+    async def test_the_history_tells_who_handed_it_in_each_time(self, store: DeadLetterStore) -> None:
+        first, second = an_entry("m-1"), an_entry("m-1", quarantine="nobody understands it", at=_LATER)
+        letter_id, _ = await store.record(msgspec.structs.replace(first, by="collector"))
+        await store.record(msgspec.structs.replace(second, by="somebody"))
+
+        found = await letter(store, letter_id)
+        assert [(line.what, line.by) for line in found.history] == [
+            ("recorded", "collector"),
+            ("quarantined", "somebody"),
+        ]
+        assert [revision.by for revision in found.revisions] == ["collector"]
+
     @pytest.mark.parametrize("properties", PROPERTIES.values(), ids=PROPERTIES)
     async def test_properties_come_back_byte_for_byte(
         self, store: DeadLetterStore, properties: bytes | None

@@ -52,7 +52,8 @@ def on_broker(broker: Path | Rabbit) -> Counter[str]:
 def letters(store: Database) -> list[Letter]:
     query = """
         SELECT (SELECT body FROM revisions WHERE letter_id = letters.id AND number = 0), id, message_id, identity,
-            status, how, generation, (SELECT count(*) FROM redrives WHERE letter_id = letters.id)
+            status, how, generation, (SELECT count(*) FROM redrives WHERE letter_id = letters.id
+                AND coalesce(outcome, '') NOT IN ('not pending', 'came back meanwhile'))
         FROM letters
     """
     return [Letter(digest(body), *rest) for body, *rest in rows(store, query)]

@@ -19,9 +19,12 @@ from redrive.inbox import SqliteInbox
 from redrive.message import Message
 from redrive.secret_url import SecretUrl
 from redrive.settings import (
+    AppSettings,
     BrokerSettings,
     DeadLetterSettings,
     JournalSettings,
+    LoopSettings,
+    QueueSettings,
     RabbitSettings,
     RetrySettings,
     Settings,
@@ -42,7 +45,7 @@ IN_FLIGHT = 2 * CONCURRENCY
 LEASE = 0.6
 _SLOW = 0.5
 
-Sink = Literal["store", "queue"]
+Sink = Literal["store", "queue", "both"]
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,8 @@ class Premises:
 
     def settings(self) -> Settings:
         return Settings(
+            app=AppSettings(name="chaos"),
+            queues={ORDERS: QueueSettings(loop=LoopSettings(ttl=0.1))},
             broker=self._broker_settings(),
             store=StoreSettings(url=SecretUrl(self.store_url or f"sqlite:///{self.store}")),
             retry=RetrySettings(attempts=3, delays=(0.01,), jitter="none"),
@@ -100,7 +105,9 @@ class Premises:
     def _broker_settings(self) -> BrokerSettings:
         if self.rabbit is None:
             return BrokerSettings(url=SecretUrl(f"embedded:///{self.broker}"), lease=self.lease)
-        rabbit = RabbitSettings(queue_type=self.rabbit.queue_type, heartbeat=self.rabbit.heartbeat)
+        rabbit = RabbitSettings(
+            queue_type=self.rabbit.queue_type, heartbeat=self.rabbit.heartbeat, topology=self.rabbit.topology
+        )
         return BrokerSettings(url=SecretUrl(self.rabbit.url), rabbitmq=rabbit)
 
     def unplayed(self) -> list[Path]:
@@ -132,7 +139,7 @@ class Shop:
     async def _order(self, data: dict[str, Any], message: Message) -> None:
         plan, redrive_id = data["plan"], header(message.headers, REDRIVE_ID)
         await _suffer(plan)
-        if plan == "heal" and message.retry_count == 0:
+        if plan == "heal" and message.retry_count == 0 and header(message.headers, "x-death") is None:
             self._history.write(FAILED, message.id)
             raise Transient("not yet")
         failing = {

@@ -34,6 +34,7 @@ class Rabbit:
     direct: str = ""
     """The way there without the proxy, if there is one."""
     heartbeat: float = 30.0
+    topology: Literal["delay-queues", "ttl-loop"] = "delay-queues"
 
     def looking(self) -> contextlib.closing[Looking]:
         return contextlib.closing(Looking(self.direct or self.url))

@@ -1,5 +1,5 @@
-"""What a child process of an experiment does: produce, work, redrive, reprocess, and end. Writers that use nothing
-but the store are in `writers`.
+"""What a child process of an experiment does: produce, work, redrive, reprocess, collect, and end. Writers that
+use nothing but the store are in `writers`.
 
 `faults` arms failpoints as `REDRIVE_FAULTS` would, `seed` makes their dice repeatable.
 """
@@ -24,14 +24,18 @@ from chaos.lab.rabbit import Rabbit
 from redrive import faults, wiring
 from redrive.actions import Actions
 from redrive.clock import SystemClock, new_id
-from redrive.dead_letter import Status
+from redrive.dead_letter import Actor, Status
+from redrive.engine import RedriveEngine
 from redrive.errors import Unreachable
 from redrive.letter_query import MAX_PAGE, LetterQuery
 from redrive.message import Message
+from redrive.run import ENDED, Brakes, RunPlan
 from redrive.stores import open_store
 from redrive.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
+    from redrive.run import Run
+    from redrive.stores import RunStore
     from redrive.transports import Transport
     from redrive.worker import Worker
 
@@ -127,6 +131,28 @@ async def redrive(premises: Premises, *, ahead: float = 0.0) -> None:
             await store.close()
 
 
+async def carry_out(premises: Premises, *, lease: float = 0.5) -> None:
+    """An engine for the run that is under way, or for one of all letters that wait, until none does."""
+    settings, clock = premises.settings(), SystemClock()
+    store = open_store(settings.store.url.reveal(), clock=clock)
+    async with wiring.producer(settings) as transport:
+        try:
+            engine = RedriveEngine(store=store, transport=transport, clock=clock, owner="chaos", lease=lease)
+            while (run := await _run_under_way(store)) is not None:
+                run = await engine.carry_out(run.id)
+                assert run.status in ENDED, f"{run.status}: {run.why}"
+        finally:
+            await store.close()
+
+
+async def _run_under_way(store: RunStore) -> Run | None:
+    if active := await store.runs(active=True):
+        return active[-1]
+    pending = await store.count(LetterQuery(status=Status.PENDING))
+    plan = RunPlan(selection=LetterQuery(), brakes=Brakes(publish_errors=None))
+    return await store.create_run(plan, by=Actor("chaos")) if pending.number else None
+
+
 async def reprocess(premises: Premises, *, all_of_it: bool = False) -> None:
     """`redrive reprocess --queue orders_dlq`, once, or until nothing is left, not even in dead hands."""
     dead = f"{ORDERS}_dlq"
@@ -137,10 +163,16 @@ async def reprocess(premises: Premises, *, all_of_it: bool = False) -> None:
             await asyncio.sleep(_LOOK_EVERY)
 
 
+async def collect(premises: Premises) -> None:
+    """`redrive collect orders_dlq effects_dlq --once`."""
+    async with wiring.collector(premises.settings(), [f"{ORDERS}_dlq", f"{EFFECTS}_dlq"]) as collecting:
+        await collecting.run(once=True)
+
+
 ROLES: dict[str, Callable[..., Awaitable[None]]] = {
     role.__name__: role
     for role in (
-        *(produce, keep_sending, work, redrive, reprocess),
+        *(produce, keep_sending, work, redrive, carry_out, reprocess, collect),
         *(writers.record, writers.merge, writers.split, writers.fold, writers.index),
     )
 }

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from chaos.lab import places
 from chaos.lab.premises import IN_FLIGHT
+from redrive.dead_letter_queue import IN_FLIGHT as DRAINED_AT_ONCE
 from redrive.redriving import WINDOW
+from redrive.run import WINDOW as ENGINE_WINDOW
 
 if TYPE_CHECKING:
     from chaos.lab.premises import Sink
@@ -93,6 +96,19 @@ class Redriving(Scenario):
         assert experiment.run("work") == 0
 
 
+class Running(Redriving):
+    """A run is under way, and the engine that carries it out dies; the next one goes on with it."""
+
+    in_flight = ENGINE_WINDOW
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start("carry_out", faults)
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        assert experiment.run("carry_out") == 0
+        assert experiment.run("work") == 0
+
+
 class Confirming(Redriving):
     """Letters were sent back; the worker that handles them dies."""
 
@@ -113,6 +129,7 @@ class Reprocessing(Scenario):
     """Failures lie in the broker's own dead-letter queue, and `reprocess` dies; then the bug is mended."""
 
     sink = "queue"
+    in_flight = DRAINED_AT_ONCE
 
     def set_stage(self, experiment: Experiment) -> None:
         experiment.produce(*[("bug", "handled")] * 3, times=self._lots)
@@ -138,6 +155,25 @@ class ToTheQueue(Reprocessing):
     def come_to_rest(self, experiment: Experiment) -> None:
         assert experiment.run("work") == 0
         super().come_to_rest(experiment)
+
+
+class ToBoth(Scenario):
+    """Letters go to the store and to the broker's dead-letter queue. In the end every letter has had its copy, and
+    who collects the copies finds each one's letter in the store.
+    """
+
+    sink = "both"
+
+    def __init__(self, lots: int = 10) -> None:
+        super().__init__(lots)
+        self._copies: set[str] = set()
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        super().come_to_rest(experiment)
+        self._copies.update(places.on_broker(experiment.premises.broker))
+        letters = {letter.message_id for letter in places.letters(experiment.premises.letters)}
+        assert letters <= self._copies, f"no copy of {letters - self._copies}"
+        assert experiment.run("collect") == 0
 
 
 class Recording(Scenario):
@@ -189,11 +225,12 @@ class Indexing(Regrouping):
 def chance(point: str, scenario: type[Scenario]) -> float:
     """So that a child gets some work done before it dies, and dies before the work is done."""
     commits = point.endswith("_commit") and scenario in _FEW_COMMITS
-    seldom = commits or point.startswith("journal") or point in {"spool.before_delete", "redrive.after_claim"}
+    once_in_a_while = point.startswith(("journal.", "engine."))
+    seldom = commits or once_in_a_while or point in {"spool.before_delete", "redrive.after_claim"}
     return 0.4 if seldom else 0.12
 
 
-_FEW_COMMITS = {Producing, Redriving, StoreBack, Recording, Regrouping, Folding, Indexing}
+_FEW_COMMITS = {Producing, Redriving, Running, StoreBack, Recording, Regrouping, Folding, Indexing}
 
 SCENARIOS: dict[str, tuple[type[Scenario], ...]] = {
     "worker.received": (Scenario,),
@@ -202,15 +239,16 @@ SCENARIOS: dict[str, tuple[type[Scenario], ...]] = {
     "worker.before_retry": (Scenario,),
     "worker.after_retry": (Scenario,),
     "worker.before_record": (Scenario,),
+    "worker.between_sinks": (ToBoth,),
     "worker.after_record": (Scenario,),
     "worker.before_confirm": (Confirming,),
     "worker.after_confirm": (Confirming,),
     "worker.before_ack": (Scenario,),
     "worker.after_ack": (Scenario,),
-    "broker.before_commit": (Scenario, Producing, Redriving, Reprocessing),
-    "broker.after_commit": (Scenario, Producing, Redriving, Reprocessing),
-    "store.before_commit": (Scenario, Redriving, Confirming, StoreBack),
-    "store.after_commit": (Scenario, Redriving, Confirming, StoreBack),
+    "broker.before_commit": (Scenario, Producing, Redriving, Running, Reprocessing),
+    "broker.after_commit": (Scenario, Producing, Redriving, Running, Reprocessing),
+    "store.before_commit": (Scenario, Redriving, Running, Confirming, StoreBack),
+    "store.after_commit": (Scenario, Redriving, Running, Confirming, StoreBack),
     "journal.before_commit": (Redelivery,),
     "journal.after_commit": (Redelivery,),
     "inbox.before_commit": (Scenario,),
@@ -224,6 +262,9 @@ SCENARIOS: dict[str, tuple[type[Scenario], ...]] = {
     "redrive.after_claim": (Redriving,),
     "redrive.after_send": (Redriving,),
     "redrive.after_mark": (Redriving,),
+    "engine.taken": (Running,),
+    "engine.sent": (Running,),
+    "engine.marked": (Running,),
     "reprocess.received": (Reprocessing,),
     "reprocess.after_send": (Reprocessing,),
 }
@@ -233,6 +274,7 @@ ELSEWHERE = {
     "retention.": "chaos/test_retention_kill.py",
     "collector.": "acceptance/test_collector.py",
     "rabbitmq.before_declare": "chaos/test_rabbitmq_declaring.py",
+    "rabbitmq.before_reject": "chaos/test_rabbitmq_loop_kill.py",
 }
 """Points, and families of points, that are walked by a test of their own."""
 
@@ -249,6 +291,9 @@ ON_A_SERVER: dict[str, tuple[type[Scenario], ...]] = {
     "redrive.after_claim": (Redriving,),
     "redrive.after_send": (Redriving,),
     "redrive.after_mark": (Redriving,),
+    "engine.taken": (Running,),
+    "engine.sent": (Running,),
+    "engine.marked": (Running,),
 }
 """The points at which it matters that the store is a server: where it is written to, and on both sides of that."""
 
@@ -259,7 +304,8 @@ ON_RABBITMQ: dict[str, tuple[type[Scenario], ...]] = {
     "worker.before_retry": (Scenario,),
     "worker.after_retry": (Scenario,),
     "worker.before_record": (Scenario,),
-    "worker.after_record": (Scenario, ToTheQueue),
+    "worker.between_sinks": (ToBoth,),
+    "worker.after_record": (Scenario, ToTheQueue, ToBoth),
     "worker.after_confirm": (Confirming,),
     "worker.before_ack": (Scenario,),
     "worker.after_ack": (Scenario,),

@@ -1,0 +1,190 @@
+"""`redrive retry`: letters go back to their queues, as a redrive run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from redrive.actions import Actions
+from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, progress
+from redrive.cli.filters import GroupOption, LetterSelection, QueueOption, WhereOption
+from redrive.cli.invocation import at_desk, settings_of
+from redrive.cli.letter_ids import OptionalIds, given_ids
+from redrive.cli.letters_sent import counted, tell_left, tell_outcomes
+from redrive.cli.option_sets import taking
+from redrive.cli.outcome import ExitCode
+from redrive.cli.output import Format, note, write_json
+from redrive.cli.run_options import RunOptions
+from redrive.cli.run_page import print_samples
+from redrive.cli.running import carried_out, needs_approval, tell_end
+from redrive.clock import SystemClock
+from redrive.dead_letter import Status
+from redrive.errors import Refused, UsageError
+from redrive.letter_query import LetterQuery
+from redrive.preview import Level
+from redrive.redriving import unclaimed
+from redrive.run import RunStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from redrive.actions import Outcome
+    from redrive.preview import Preview
+    from redrive.run import RunPlan
+    from redrive.run_actions import PlannedRun, SortedOut
+    from redrive.settings import Settings
+
+app = typer.Typer()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """One field for each option that says which letters, and whether."""
+
+    where: WhereOption = None
+    queue: QueueOption = None
+    group: GroupOption = None
+    limit: LimitOption = None
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Only make the run: `redrive engine` carries it out.")
+    ] = False
+    dry_run: DryRunOption = False
+    output: Annotated[
+        Format, typer.Option("--output", "-o", help="How to write the preview of --dry-run: table, json.")
+    ] = Format.TABLE
+    yes: YesOption = False
+
+    @property
+    def selects(self) -> bool:
+        return any(each is not None for each in (self.where, self.queue, self.group))
+
+    def query(self) -> LetterQuery:
+        selection = LetterSelection(where=self.where, queue=self.queue, group=self.group)
+        return selection.query(SystemClock().now())
+
+
+@app.command("retry")
+@taking(_Asked, "asked")
+@taking(RunOptions, "options")
+def retry(ctx: typer.Context, ids: OptionalIds = None, *, asked: _Asked, options: RunOptions) -> int:
+    """Send letters back to the queue they failed in: those that are named, or all pending ones that match.
+
+    It makes a run: which letters is settled when it begins, each is sent with the same id and bytes, and what
+    becomes of each is kept (`redrive runs show`). Ctrl-C pauses it; a crash loses none.
+    """
+    named = given_ids(ids) if ids else []
+    _check_selected(named, asked)
+    settings = settings_of(ctx)
+
+    async def work(actions: Actions) -> int:
+        retrying = _Retrying(actions, settings, asked, options)
+        if named:
+            return await retrying.named(await actions.identify(named[: asked.limit]))
+        return await retrying.selected()
+
+    return at_desk(ctx, work, name=options.name, tells=True)
+
+
+def _check_selected(named: Sequence[str], asked: _Asked) -> None:
+    if named and asked.selects:
+        raise UsageError(
+            "ids and a filter exclude each other", remedy="name letters, or choose them with --where, not both"
+        )
+    if not named and not asked.selects:
+        raise UsageError(
+            "no letters are chosen", remedy="name them, or choose them with --where, --group or --queue"
+        )
+
+
+@dataclass(frozen=True)
+class _Retrying:
+    actions: Actions
+    settings: Settings
+    asked: _Asked
+    options: RunOptions
+
+    async def named(self, letters: list[str]) -> int:
+        found = await self.actions.sort_out(letters)
+        plan = self.options.plan(LetterQuery(ids=found.pending), self.actions.run_policy)
+        if self.asked.dry_run:
+            return await self._preview_named(plan, found)
+        if not found.pending and not found.claimed:
+            return tell_outcomes(found.left)
+        planned = await self.actions.plan_run(plan) if found.pending else None
+        _ask(plan, counted(len(letters)), yes=self.asked.yes)
+        # What is being sent may be what somebody died of: then its lease runs out, and it is taken over.
+        others = [*found.left, *(await self.actions.retry(found.claimed) if found.claimed else ())]
+        place = {letter_id: at for at, letter_id in enumerate(letters)}
+        others.sort(key=lambda each: place[each.letter_id])
+        return tell_outcomes(others) if planned is None else await self._run(planned, others)
+
+    async def selected(self) -> int:
+        query = self.asked.query()
+        if query.group is not None:  # the beginning of an id could fit another group when letters are taken
+            query = msgspec.structs.replace(query, group=(await self.actions.group(query.group)).id)
+        plan = self.options.plan(query, self.actions.run_policy, at_most=self.asked.limit)
+        if self.asked.dry_run:
+            return await self._preview(plan)
+        await self._make_searchable(query)
+        planned = await self.actions.plan_run(plan)
+        _warn(await self.actions.preview_run(plan))
+        _ask(plan, counted(planned.count), yes=self.asked.yes)
+        return await self._run(planned)
+
+    async def _make_searchable(self, query: LetterQuery) -> None:
+        """What the filter would not find yet must not be left out."""
+        if backlog := await self.actions.search_backlog(query):
+            with progress("Making letters searchable", backlog) as advance:
+                await self.actions.index(on_progress=advance)
+
+    async def _preview_named(self, plan: RunPlan, found: SortedOut) -> int:
+        if found.pending:
+            await self._preview(plan)
+        left = tell_left([*found.left, *(unclaimed(each, Status.REDRIVING) for each in found.claimed)])
+        return ExitCode.PARTLY if left and found.pending else left
+
+    async def _preview(self, plan: RunPlan) -> int:
+        from redrive.cli.preview_page import preview_record, print_preview  # noqa: PLC0415  only for --dry-run
+        from redrive.doctor_wiring import inspector  # noqa: PLC0415  as above
+
+        async with inspector(self.settings) as inspecting:
+            shown = await self.actions.preview_run(plan, inspector=inspecting)
+            samples = await self.actions.edit_samples(plan, [letter.id for letter in shown.sample])
+        if self.asked.output is Format.TABLE:
+            print_preview(shown, SystemClock().now())
+            print_samples(samples)
+        else:
+            edited = [msgspec.structs.asdict(sample) for sample in samples]
+            write_json(preview_record(shown) | {"edited": edited})
+        note("Nothing was changed.")
+        return ExitCode.OK if shown.count else ExitCode.NOTHING
+
+    async def _run(self, planned: PlannedRun, others: Sequence[Outcome] = ()) -> int:
+        run = await self.actions.create_run(planned)
+        if run.status is RunStatus.RUNNING and not self.asked.detach:
+            return await tell_end(self.actions, await carried_out(self.actions, run), others)
+        left = tell_left(others)
+        if run.status is RunStatus.AWAITING_APPROVAL:
+            raise needs_approval(run)
+        typer.echo(f"Made run {run.id} of {counted(run.total)}.")
+        note("`redrive engine` carries it out.")
+        return ExitCode.PARTLY if left else ExitCode.OK
+
+
+def _warn(shown: Preview) -> None:
+    for check in shown.checks:
+        if check.level is Level.STOP:
+            raise Refused(f"{check.text}; nothing was sent", remedy="--dry-run shows what was looked at")
+        if check.level is Level.WARN:
+            note(f"warning: {check.text}")
+
+
+def _ask(plan: RunPlan, letters: str, *, yes: bool) -> None:
+    if plan.to_origin:
+        note("every queue bound to the exchange gets a copy, also those where the message did not fail")
+    edited = ", edited" if plan.edit else ""
+    where = "back" if plan.target is None else f"to {plan.target!r}"
+    confirm(f"Send {letters} {where}{edited}?", yes=yes)

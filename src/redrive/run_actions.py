@@ -1,0 +1,232 @@
+"""The desk's part about redrive runs: see `redrive.actions`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from redrive.approvals import approval_for, same_person
+from redrive.dead_letter import Actor, Status
+from redrive.edit_diff import diff
+from redrive.editing import apply
+from redrive.engine import RedriveEngine
+from redrive.errors import EditRefused, NotFound, Refused, UsageError
+from redrive.letter_query import LetterQuery
+from redrive.previewing import preview
+from redrive.redriving import Outcome, unclaimed
+from redrive.run import CHANGES, Approval, RunChange, RunPlan, RunStatus
+from redrive.run_report import UNSENT, RunReport, Unsent, estimated_end
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Sequence
+
+    from redrive.clock import Clock
+    from redrive.dead_letter import DeadLetter, Happening
+    from redrive.preview import Preview
+    from redrive.run import LetterOutcome, Run
+    from redrive.run_policy import RunPolicy
+    from redrive.stores import RunStore
+    from redrive.transports import Transport
+    from redrive.transports.inspection import Inspector
+
+_SHORTEST_ID = 8
+_PAGE = 500
+
+
+class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan as it would be carried out: within the ceilings, with what it needs, and how much it is now."""
+
+    plan: RunPlan
+    count: int
+    approval: Approval | None = None
+
+
+class SortedOut(msgspec.Struct, frozen=True, kw_only=True):
+    """Named letters, by what a run can do with them."""
+
+    pending: tuple[str, ...]
+    claimed: tuple[str, ...]
+    """Being sent, by somebody who may have died of it."""
+    left: tuple[Outcome, ...]
+    """What cannot be sent, and why."""
+
+
+class EditedSample(msgspec.Struct, frozen=True, kw_only=True):
+    """What the edit of a plan does to one letter, place by place; or why it does not fit."""
+
+    letter_id: str
+    differences: tuple[str, ...] = ()
+    refused: str = ""
+
+
+class RunActions:
+    _runs: RunStore
+    _transport: Transport
+    _clock: Clock
+    _actor: str
+    _policy: RunPolicy
+
+    @property
+    def run_policy(self) -> RunPolicy:
+        return self._policy
+
+    # Making
+
+    async def sort_out(self, letter_ids: Sequence[str]) -> SortedOut:
+        """In the given order."""
+        statuses: dict[str, Status] = {}
+        for start in range(0, len(letter_ids), _PAGE):
+            page = tuple(letter_ids[start : start + _PAGE])
+            found = await self._runs.find(LetterQuery(ids=page, limit=len(page)))
+            statuses |= {letter.id: letter.status for letter in found}
+        of = {each: statuses.get(each) for each in letter_ids}
+        takeable = {Status.PENDING, Status.REDRIVING}
+        return SortedOut(
+            pending=tuple(each for each, status in of.items() if status is Status.PENDING),
+            claimed=tuple(each for each, status in of.items() if status is Status.REDRIVING),
+            left=tuple(unclaimed(each, status) for each, status in of.items() if status not in takeable),
+        )
+
+    async def plan_run(self, plan: RunPlan) -> PlannedRun:
+        """NotFound if there is nothing to send; Unreachable if the broker is away, before anything is made."""
+        selection = msgspec.structs.replace(plan.selection, status=Status.PENDING, after=None, before=None)
+        found = (await self._runs.count(selection)).number
+        count = found if plan.at_most is None else min(found, plan.at_most)
+        if not count:
+            raise NotFound(
+                "no pending letter matches",
+                remedy="`redrive list --status pending` with the same filter shows them",
+            )
+        await self._transport.depths(() if plan.target is None else (plan.target,))
+        sources = await self._named_among(selection)
+        targets = sources if plan.target is None else frozenset({plan.target})
+        limited = self._policy.limited(plan, targets)
+        rules, now = self._policy.approval, self._clock.now()
+        approval = approval_for(limited, count=count, queues=sources | targets, rules=rules, now=now)
+        if approval is None and rules.more_than is not None:
+            # Letters that come between here and its making must not carry it over the limit unseen.
+            most = rules.more_than if plan.at_most is None else min(plan.at_most, rules.more_than)
+            limited = msgspec.structs.replace(limited, at_most=most)
+        return PlannedRun(plan=limited, count=count, approval=approval)
+
+    async def _named_among(self, selection: LetterQuery) -> frozenset[str]:
+        """Which of the queues that the settings say something about have letters in the selection."""
+        if selection.queue is not None:
+            return frozenset({selection.queue})
+        named = sorted(self._policy.named_queues)
+        counts = [await self._runs.count(msgspec.structs.replace(selection, queue=each)) for each in named]
+        return frozenset(queue for queue, count in zip(named, counts, strict=True) if count.number)
+
+    async def preview_run(self, plan: RunPlan, *, inspector: Inspector | None = None) -> Preview:
+        """What the run would do now, and how dangerous that is; changes nothing."""
+        return await preview(
+            plan,
+            store=self._runs,
+            transport=self._transport,
+            clock=self._clock,
+            expire_after=self._policy.expire_after,
+            inspector=inspector,
+        )
+
+    async def edit_samples(self, plan: RunPlan, letter_ids: Sequence[str]) -> list[EditedSample]:
+        letters = [await self._runs.get(each) for each in letter_ids] if plan.edit else []
+        return [_edited(letter, plan) for letter in letters if letter is not None]
+
+    async def create_run(self, planned: PlannedRun) -> Run:
+        """Durable, its selection frozen. Awaiting approval if it needs one."""
+        by = Actor(self._actor, planned.plan.reason)
+        return await self._runs.create_run(planned.plan, by=by, approval=planned.approval)
+
+    # Looking
+
+    async def run(self, run_id: str) -> Run:
+        """With its progress; the beginning of its id will do."""
+        named = run_id.strip().lower()
+        if len(named) < _SHORTEST_ID:
+            raise UsageError(
+                f"{run_id!r} is too short for a run's id",
+                remedy=f"give at least {_SHORTEST_ID} characters of it; `redrive runs` shows the ids",
+            )
+        found = await self._runs.run(named)
+        if found is None:
+            raise NotFound(f"no run {run_id}", remedy="`redrive runs` shows the ids")
+        return found
+
+    async def runs(self, *, active: bool = False, limit: int = 50) -> list[Run]:
+        return await self._runs.runs(active=active, limit=limit)
+
+    async def report(self, run_id: str) -> RunReport:
+        run = await self.run(run_id)
+        return RunReport(run=run, estimated_end=estimated_end(run, self._clock.now()))
+
+    async def run_history(self, run_id: str) -> list[Happening]:
+        return await self._runs.run_history((await self.run(run_id)).id)
+
+    async def outcomes(self, run_id: str) -> AsyncGenerator[LetterOutcome]:
+        """What became of each letter that was taken, page by page."""
+        run, after = await self.run(run_id), ""
+        while page := await self._runs.outcomes(run.id, after=after, limit=_PAGE):
+            for outcome in page:
+                yield outcome
+            after = page[-1].redrive_id
+
+    async def unsent(self, run_id: str, *, at_most: int) -> list[Unsent]:
+        """Letters of the run that were refused or passed over, with why."""
+        run, found = await self.run(run_id), list[Unsent]()
+        most = min(at_most, run.progress.refused + run.progress.passed_over)
+        async for each in self.outcomes(run.id):
+            if len(found) == most:
+                break
+            if each.outcome in UNSENT:
+                found.append(Unsent(each.letter_id, each.outcome, await self._reason(each)))
+        return found
+
+    async def _reason(self, outcome: LetterOutcome) -> str:
+        """The last one that the letter's history gives for it."""
+        letter = await self._runs.get(outcome.letter_id)
+        history = () if letter is None else letter.history
+        return next((line.reason for line in reversed(history) if line.what == outcome.outcome), "")
+
+    # Deciding
+
+    async def change_run(self, run_id: str, change: RunChange, reason: str = "") -> Run:
+        """Pause, resume, cancel, approve, reject. Refused where the run's status does not allow it."""
+        run = await self.run(run_id)
+        _check_allowed(run, change)
+        if change is RunChange.APPROVE and same_person(run.requested_by, self._actor):
+            raise Refused(
+                f"run {run.id} was requested by {run.requested_by}: nobody approves their own run",
+                remedy="ask somebody else; they say who they are with --as NAME",
+            )
+        return await self._runs.change_run(run.id, change, by=Actor(self._actor, reason.strip()))
+
+    # Carrying out
+
+    async def carry_out(self, run_id: str, *, on_progress: Callable[[Run], None] | None = None) -> Run:
+        """With an engine of this process, beside any others, until the run has ended or does not run any more."""
+        engine = RedriveEngine(
+            store=self._runs,
+            transport=self._transport,
+            clock=self._clock,
+            owner=self._actor,
+            in_flight=self.run_policy.in_flight,
+        )
+        return await engine.carry_out(run_id, on_progress=on_progress)
+
+
+def _edited(letter: DeadLetter, plan: RunPlan) -> EditedSample:
+    try:
+        found = diff(letter.message, apply(letter.message, plan.edit))
+    except EditRefused as refused:
+        return EditedSample(letter_id=letter.id, refused=str(refused))
+    return EditedSample(letter_id=letter.id, differences=tuple(each.line() for each in found))
+
+
+def _check_allowed(run: Run, change: RunChange) -> None:
+    allowed = CHANGES[change].sources
+    if run.status not in allowed:
+        possible = " or ".join(status for status in RunStatus if status in allowed)
+        raise Refused(
+            f"run {run.id} is {run.status}: cannot {change} it", remedy=f"only a run that is {possible} can be"
+        )

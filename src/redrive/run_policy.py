@@ -1,0 +1,39 @@
+"""What the settings say about runs: values for what nobody asks for, ceilings, and who has to agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+import msgspec
+
+from redrive.approvals import ApprovalRules
+from redrive.run import WINDOW, Brakes, Canary, RunPlan
+
+
+def _never(_queue: str) -> float | None:
+    return None
+
+
+class RunPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    rate: float | None = None
+    in_flight: int = WINDOW
+    """Letters that one engine has claimed and not marked yet."""
+    canary: Canary = Canary()
+    brakes: Brakes = Brakes()
+    ceilings: Mapping[str, float] = {}
+    """Messages per second that a queue may get from one run."""
+    expire_after: Callable[[str], float | None] = _never
+    """Seconds after which the letters of a queue are of no use any more."""
+    approval: ApprovalRules = ApprovalRules()
+
+    @property
+    def named_queues(self) -> frozenset[str]:
+        """Those that something is said about, so that it matters whether a run touches them."""
+        return frozenset(self.ceilings) | self.approval.queues
+
+    def limited(self, plan: RunPlan, targets: Collection[str]) -> RunPlan:
+        """The plan at a rate that no ceiling of its target queues forbids."""
+        rates = [self.ceilings[queue] for queue in targets if queue in self.ceilings]
+        if plan.rate is not None:
+            rates.append(plan.rate)
+        return msgspec.structs.replace(plan, rate=min(rates, default=None))

@@ -1,0 +1,260 @@
+"""Rules that retry by themselves: what heals is healed, what does not is left alone, and windows are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, time, timedelta
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
+
+from redrive import App, Message, Retry
+from redrive.approvals import ApprovalRules
+from redrive.automatic import AutomaticRuns
+from redrive.automatic_wiring import serve_beside
+from redrive.dead_letter import Actor, Status
+from redrive.engine import RedriveEngine
+from redrive.letter_query import LetterQuery
+from redrive.rules import AutomaticRule, Window
+from redrive.run import Canary, Run, RunChange, RunStatus
+from redrive.run_policy import RunPolicy
+from redrive.settings import Settings
+from redrive.testing import ManualClock
+from redrive.testing.letters import an_entry
+from support.patience import until
+from support.run_shop import RunShop, all_is_well
+from support.workshop import workshop
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine
+    from pathlib import Path
+
+    from redrive.stores import RunStore
+    from support.workshop import Workshop
+
+LOOK = 0.05
+
+
+class Shop:
+    """Orders from 100 on can never be charged, those from 10 on not while the bank is away, and the others not
+    before their third time.
+    """
+
+    def __init__(self) -> None:
+        self.app = App("shop", retry=Retry(1, "5s"))
+        self.app.handler("orders", name="charge")(self.charge)
+        self.tried: Counter[int] = Counter()
+
+    async def charge(self, message: Message) -> None:
+        number = int(message.payload or b"0")
+        self.tried[number] += 1
+        if number >= 100:
+            raise ValueError("no such customer")
+        if number >= 10 or self.tried[number] < 3:
+            raise TimeoutError("the bank does not answer")
+
+
+def runs_of(shop: Workshop) -> RunStore:
+    return cast("RunStore", shop.store)
+
+
+def an_engine(shop: Workshop) -> RedriveEngine:
+    return RedriveEngine(store=runs_of(shop), transport=shop.transport, clock=shop.clock, owner="engine")
+
+
+def automatic(shop: Workshop, *rules: AutomaticRule, **given: Any) -> AutomaticRuns:
+    return AutomaticRuns(
+        rules, store=runs_of(shop), transport=shop.transport, clock=shop.clock, every=LOOK, **given
+    )
+
+
+@asynccontextmanager
+async def beside(*serving: Any) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(each) for each in serving]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def dead(shop: Workshop, *numbers: int) -> None:
+    for number in numbers:
+        await shop.send_foreign("orders", b"%d" % number)
+    await until(lambda: is_counted(shop, Status.PENDING, len(numbers)))
+
+
+async def is_counted(shop: Workshop, status: Status, number: int) -> bool:
+    return (await shop.store.count(LetterQuery(status=status))).number == number
+
+
+async def test_what_heals_is_healed_and_what_does_not_is_left_at_its_limit(tmp_path: Path) -> None:
+    shop = Shop()
+    rule = AutomaticRule(name="technical", when="kind:transient queue:orders", wait=0.0, at_most=2)
+    async with workshop(shop.app, tmp_path) as opened:
+        await dead(opened, 1, 2, 3, 10, 11, 100)
+        both = [automatic(opened, rule), automatic(opened, rule)]
+        async with beside(an_engine(opened).serve(), *(each.serve() for each in both)):
+            await until(lambda: is_counted(opened, Status.RESOLVED, 3))
+            await until(lambda: all_have_ended(opened))
+
+        await both[0].look()
+        runs = await runs_of(opened).runs()
+        assert all(run.status is RunStatus.DONE for run in runs)
+        assert {(run.plan.rule, run.requested_by) for run in runs} == {("technical", "rule technical")}
+        assert shop.tried == {1: 3, 2: 3, 3: 3, 10: 3, 11: 3, 100: 1}
+        left = await opened.letters(status=Status.PENDING)
+        assert sorted((letter.generation, letter.kind) for letter in left) == [
+            (1, "permanent"),
+            (3, "transient"),
+            (3, "transient"),
+        ]
+
+
+async def all_have_ended(shop: Workshop) -> bool:
+    """The stubborn ones were tried three times, and nothing runs any more."""
+    stubborn = await shop.store.find(LetterQuery(status=Status.PENDING))
+    third = sum(letter.generation == 3 for letter in stubborn)
+    return third == 2 and not await runs_of(shop).runs(active=True)
+
+
+async def test_a_canary_stops_the_run_and_the_rest_of_its_letters_waits(tmp_path: Path) -> None:
+    shop = Shop()
+    rule = AutomaticRule(name="careful", when="kind:transient", wait=3600.0, canary=Canary(steps=(2,)))
+    clock = Shifted()
+    async with workshop(shop.app, tmp_path, clock=clock) as opened:
+        await dead(opened, *range(10, 20))
+        clock.shift += timedelta(hours=2)
+        making = automatic(opened, rule)
+        async with beside(an_engine(opened).serve()):
+            await making.look()
+            await until(lambda: has_status(opened, RunStatus.STOPPED))
+        await making.look()
+
+        [run] = await runs_of(opened).runs()
+        assert (run.progress.sent, run.why) == (2, "canary: 2 of 2 came back, 20% are allowed")
+        clock.shift += timedelta(hours=1, seconds=1)
+        await making.look()
+        again, _ = await runs_of(opened).runs()
+        assert (again.status, again.total) == (RunStatus.RUNNING, 10)
+
+
+class Shifted:
+    """The machine's clock, with the wall clock set forward."""
+
+    def __init__(self) -> None:
+        self.shift = timedelta()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.shift
+
+    def monotonic(self) -> float:
+        return monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+async def has_status(shop: Workshop, status: RunStatus) -> Run | None:
+    return next((run for run in await runs_of(shop).runs() if run.status is status), None)
+
+
+async def test_a_rule_asks_for_approval_only_where_the_settings_say_so(tmp_path: Path) -> None:
+    shop = Shop()
+    rule = AutomaticRule(name="technical", when="kind:transient", wait=0.0)
+    async with workshop(shop.app, tmp_path) as opened:
+        await dead(opened, 10)
+        asking = RunPolicy(approval=ApprovalRules(more_than=0, rules=True))
+        await automatic(opened, rule, policy=asking).look()
+        [waiting] = await runs_of(opened).runs()
+        assert waiting.status is RunStatus.AWAITING_APPROVAL
+        await runs_of(opened).change_run(waiting.id, RunChange.CANCEL, by=Actor("ann", "no"))
+
+        other = AutomaticRule(name="other", when="kind:transient", wait=0.0)
+        await automatic(opened, other, policy=RunPolicy(approval=ApprovalRules(more_than=0))).look()
+
+        made, _ = await runs_of(opened).runs()
+        assert (made.plan.rule, made.status) == ("other", RunStatus.RUNNING)
+
+
+EVENING = datetime(2026, 3, 1, 18, tzinfo=UTC)
+BEFORE_CLOSING = datetime(2026, 3, 2, 4, 59, 50, tzinfo=UTC)
+CLOSES = datetime(2026, 3, 2, 5, tzinfo=UTC)
+OPENS = datetime(2026, 3, 3, 2, tzinfo=UTC)
+
+
+async def test_a_window_that_closes_pauses_the_run_and_the_next_one_goes_on_with_it(tmp_path: Path) -> None:
+    rule = AutomaticRule(name="night", when="queue:orders", rate=1.0, window=Window(opens=time(2), closes=time(5)))
+    clock = ManualClock(EVENING)
+    async with workshop(Shop().app, tmp_path, clock=clock, start=False) as opened:
+        store = runs_of(opened)
+        await store.record_together([an_entry(at=EVENING) for _ in range(30)])
+        clock.set_wall(BEFORE_CLOSING)
+        async with beside(an_engine(opened).serve(), automatic(opened, rule).serve(), ticking(clock)):
+            run = await until(lambda: has_status(opened, RunStatus.PAUSED))
+            [_, paused] = await store.run_history(run.id)
+            assert (paused.by, paused.reason) == ("rule night", "outside of its window 02:00-05:00 UTC")
+            assert paused.at < CLOSES + timedelta(seconds=5)
+            await until(lambda: clock.now() > CLOSES + timedelta(seconds=10))  # the engine has seen it
+            clock.set_wall(OPENS - timedelta(seconds=20))
+            await until(lambda: is_counted(opened, Status.REDRIVEN, 30))
+
+        outcomes = await store.outcomes(run.id)
+        in_the_morning = [each.sent_at for each in outcomes if each.sent_at and each.sent_at < OPENS]
+        assert 0 < len(in_the_morning) < 30
+        assert all(at < CLOSES + timedelta(seconds=5) for at in in_the_morning)
+        assert [line.by for line in await store.run_history(run.id)][:3] == ["rule night"] * 3
+
+
+async def ticking(clock: ManualClock) -> None:
+    """Time passes, fifty times as fast as elsewhere."""
+    while True:
+        clock.advance(0.25)
+        await asyncio.sleep(0.005)
+
+
+async def test_the_settings_start_both_and_silence_resolves_what_nobody_confirms(tmp_path: Path) -> None:
+    values = {
+        "rules": {"all": {"when": "queue:orders", "wait": "0s"}},
+        "dead_letters": {"assume_after": "1ms"},
+    }
+    async with workshop(Shop().app, tmp_path, start=False) as opened:
+        store = runs_of(opened)
+        letter_id, _ = await store.record(an_entry(at=opened.clock.now()))
+        settings = Settings.model_validate(values)
+
+        def started(by: Settings) -> Coroutine[Any, Any, None]:
+            transport, clock = opened.transport, opened.clock
+            return serve_beside(by, store=store, transport=transport, clock=clock, policy=RunPolicy())
+
+        async with beside(an_engine(opened).serve(), started(settings)):
+            await until(lambda: is_counted(opened, Status.REDRIVEN, 1))
+        async with beside(started(settings)):
+            await until(lambda: is_counted(opened, Status.RESOLVED, 1))
+
+        letter = await store.get(letter_id)
+        assert letter is not None
+        assert letter.how == "assumed"
+        await asyncio.wait_for(started(Settings()), 30)  # there is nothing to serve
+
+
+async def test_two_engines_of_the_command_line_make_one_run_of_a_rule(tmp_path: Path) -> None:
+    shop = RunShop(tmp_path)
+    (tmp_path / "redrive.toml").write_text(
+        '[rules.technical]\nwhen = "queue:orders type:ValueError"\nwait = "0s"\nrate = 50\n'
+    )
+    async with shop.with_dead_orders(40):
+        shop.outcome = all_is_well
+        engines = [await shop.started("engine"), await shop.started("engine")]
+        await until(lambda: shop.count(Status.RESOLVED, at_least=40))
+        for engine in engines:
+            engine.send_signal(signal.SIGTERM)
+        assert [await engine.wait() for engine in engines] == [0, 0]
+
+        [told] = await shop.runs()
+        report = await shop.report(told["id"])
+        assert (report["rule"], report["requested_by"], report["total"]) == ("technical", "rule technical", 40)
+        assert len({message.id for message in shop.charged}) == len(shop.charged) == 40

@@ -1,0 +1,72 @@
+"""Which runs need a second person, and who counts as one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from redrive.approvals import ApprovalRules, approval_for, said_name, same_person
+from redrive.editing import Remove
+from redrive.errors import UsageError
+from redrive.letter_query import LetterQuery
+from redrive.run import Approval, RunPlan
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PLAN = RunPlan(selection=LetterQuery(queue="orders"))
+EDITED = RunPlan(selection=LetterQuery(queue="orders"), edit=(Remove(path="note"),))
+
+
+def asked_for(plan: RunPlan = PLAN, count: int = 10, queues: tuple[str, ...] = ("orders",), **rules: Any) -> Any:
+    return approval_for(plan, count=count, queues=queues, rules=ApprovalRules(**rules), now=NOW)
+
+
+def test_without_rules_nobody_has_to_approve_anything() -> None:
+    assert asked_for(EDITED, count=1_000_000) is None
+
+
+@pytest.mark.parametrize(("count", "needed"), [(100, False), (101, True)])
+def test_more_letters_than_the_limit_need_an_approval(count: int, *, needed: bool) -> None:
+    assert (asked_for(count=count, more_than=100) is not None) is needed
+
+
+def test_a_limit_of_zero_means_every_run() -> None:
+    assert asked_for(count=1, more_than=0).why == "1 letters are more than 0"
+
+
+@pytest.mark.parametrize(("queues", "needed"), [(("mail",), False), (("mail", "orders"), True)])
+def test_a_guarded_queue_needs_an_approval(queues: tuple[str, ...], *, needed: bool) -> None:
+    rules = ApprovalRules(queues=frozenset({"orders"}))
+    assert (approval_for(PLAN, count=1, queues=queues, rules=rules, now=NOW) is not None) is needed
+
+
+def test_edits_need_an_approval_where_the_settings_say_so() -> None:
+    assert asked_for(PLAN, edits=True) is None
+    assert asked_for(EDITED, edits=True).why == "messages are edited"
+
+
+def test_an_approval_is_bound_to_what_was_shown_and_ends() -> None:
+    approval: Approval = asked_for(EDITED, count=7, more_than=5, edits=True, expires_after=60.0)
+    assert approval.digest == EDITED.digest(7)
+    assert approval.digest != EDITED.digest(8)
+    assert approval.digest != PLAN.digest(7)
+    assert approval.expires_at == NOW + timedelta(minutes=1)
+    assert approval.why == "7 letters are more than 5; messages are edited"
+
+
+def test_a_name_that_was_only_said_is_recorded_as_that() -> None:
+    assert said_name(" ann ", "root") == "ann (said by root)"
+    assert said_name("ann", "ann") == "ann"
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "\x1b[1m", "ann (said by bob)", "x" * 101])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        said_name(name, "root")
+
+
+def test_nobody_becomes_a_second_person_by_saying_their_own_name() -> None:
+    assert same_person("ann", said_name("ann", "root"))
+    assert same_person(said_name("Ann", "bob"), said_name("ann ", "root"))
+    assert not same_person("ann", said_name("bob", "ann"))
