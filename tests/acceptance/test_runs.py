@@ -109,7 +109,7 @@ async def test_a_canary_that_comes_through_lets_the_rest_go(shop: RunShop) -> No
 async def test_pause_resume_and_cancel_from_another_process(shop: RunShop) -> None:
     async with shop.with_dead_orders(300):
         shop.outcome = all_is_well
-        running = await shop.started("retry", "--queue", "orders", "--rate", "30", "--yes")
+        running = await shop.started("retry", "--queue", "orders", "--rate", "5", "--yes")
         await until(lambda: shop.sent(at_least=1))
         [run] = await shop.runs()
 
@@ -143,7 +143,7 @@ async def _nothing_in_hand(shop: RunShop) -> bool:
 async def test_ctrl_c_pauses_the_run_and_says_how_to_go_on(shop: RunShop) -> None:
     async with shop.with_dead_orders(120):
         shop.outcome = all_is_well
-        running = await shop.started("retry", "--queue", "orders", "--rate", "40", "--yes")
+        running = await shop.started("retry", "--queue", "orders", "--rate", "5", "--yes")
         await until(lambda: shop.sent(at_least=1))
 
         running.send_signal(signal.SIGINT)

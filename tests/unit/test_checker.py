@@ -263,7 +263,7 @@ def a_store(path: Path) -> sqlite3.Connection:
         );
         CREATE TABLE revisions (letter_id, number, body);
         CREATE TABLE failures (letter_id);
-        CREATE TABLE redrives (letter_id);
+        CREATE TABLE redrives (letter_id, outcome);
         CREATE TABLE claims (letter_id);
         CREATE TABLE audit (letter_id);
         CREATE TABLE groups (id, merged_into);

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -58,13 +58,17 @@ def queues(
     loaded = None if target is None else load_app(target)
     named = [*(queue or ()), *(loaded.handlers if loaded else ())]
 
-    def show() -> None:
-        found = asyncio.run(figures(settings, app=loaded, queues=named))
+    async def show() -> None:
+        found = await figures(settings, app=loaded, queues=named)
         _write([asdict(each) for each in found.queues], output)
         if found.incomplete:
             note(found.incomplete)
 
-    _watch(show) if watch else show()
+    if not watch:
+        asyncio.run(show())
+        return
+    with suppress(KeyboardInterrupt):  # how it is meant to end
+        asyncio.run(_watch(show))
 
 
 def _write(rows: list[dict[str, Any]], output: Format) -> None:
@@ -77,14 +81,12 @@ def _rate(value: float | None) -> str | None:
     return None if value is None else f"{value:,.1f}"
 
 
-def _watch(show: Callable[[], None]) -> None:
-    try:
-        while True:
-            console().clear()
-            try:
-                show()
-            except Unreachable as error:  # it may come back
-                note(f"error: {error}")
-            time.sleep(_EVERY)
-    except KeyboardInterrupt:
-        pass  # how it is meant to end
+async def _watch(show: Callable[[], Awaitable[None]]) -> None:
+    """In one event loop: it answers Ctrl-C at the next pause, and one loop for each look could end before that."""
+    while True:
+        console().clear()
+        try:
+            await show()
+        except Unreachable as error:  # it may come back
+            note(f"error: {error}")
+        await asyncio.sleep(_EVERY)
