@@ -7,6 +7,7 @@ Nobody waits for a disk: the folders of the tests are in memory, those of failed
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 settings.register_profile("unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+# Whoever starts the tests in the background of a script has Ctrl-C ignored, and every child would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if (in_memory := folder_in_memory()) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", in_memory)  # pytest's own name for where `tmp_path` is
