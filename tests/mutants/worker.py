@@ -59,9 +59,10 @@ MUTANTS = (
     Mutant(
         name="collected-before-recorded",
         file="collecting.py",
-        old="            kept = await self._sink.keep(self._entry(delivery, reading))\n",
-        new="""            await self._transport.ack(delivery)
-            kept = await self._sink.keep(self._entry(delivery, reading))
+        old="        return await self._availability.ask(lambda: self._store.record_together(entries))\n",
+        new="""        for delivery in deliveries:
+            await self._transport.ack(delivery)
+        return await self._availability.ask(lambda: self._store.record_together(entries))
 """,
         why="a death, or a store that is away, loses what the collector had in hand",
         tests=(f"{_COLLECTOR}::test_nothing_is_acknowledged_that_the_store_does_not_have",),
