@@ -102,6 +102,7 @@ class DeadLetterQueue:
                 await passage.end()
         if not taking.cancelled():
             taking.result()
+        passage.check()
         left = at_most - passage.met
         untried, not_met = (left, 0) if passage.full else (0, left)
         return Drained(passage.sent, passage.came_back, passage.refused, untried, not_met)
@@ -110,7 +111,7 @@ class DeadLetterQueue:
         """Gone: somebody else has taken the rest."""
         empty, begun = 0, -1
         while empty < _EMPTY_LOOKS and not (await asyncio.wait({taking}, timeout=_PATIENCE))[0]:
-            nothing_came = passage.expecting and passage.begun == begun
+            nothing_came = passage.expecting and passage.begun == begun and not passage.busy
             begun = passage.begun
             empty = empty + 1 if nothing_came and (await self.backlog()).ready == 0 else 0
 
@@ -135,6 +136,10 @@ class _Passage:
     @property
     def met(self) -> int:
         return self.sent + self.came_back + self.refused
+
+    @property
+    def busy(self) -> bool:
+        return any(not task.done() for task in self._under_way)
 
     @property
     def full(self) -> bool:
@@ -202,6 +207,11 @@ class _Passage:
         for delivery in self.kept:
             with suppress(LeaseLost):
                 await self._transport.release(delivery)
+
+    def check(self) -> None:
+        """Raises what went wrong with one of those that ended last."""
+        for task in self._under_way:
+            task.result()
 
     async def _remove(self, delivery: Delivery) -> None:
         with suppress(LeaseLost):  # somebody else has the copy now and will send it once more, under the same id

@@ -71,7 +71,6 @@ class RunExecution:
         self._portion = max(1, in_flight // 2)
         self._lease = lease
         self._store = store
-        self._transport = transport
         self._clock = clock
         self._by = Actor(owner)
         self._key = key
@@ -152,9 +151,14 @@ class RunExecution:
             for at, claim in enumerate(taken.claims)
         }
         waiting = set(places)
-        while waiting:  # at a low pace what is sent is marked all the same
-            done, waiting = await asyncio.wait(waiting, timeout=_MARK_EVERY)
-            await self._mark(taken, {places[task]: task.result() for task in done})
+        try:
+            while waiting:  # at a low pace what is sent is marked all the same
+                done, waiting = await asyncio.wait(waiting, timeout=_MARK_EVERY)
+                await self._mark(taken, {places[task]: task.result() for task in done})
+        except Exception:
+            self._halted.set()  # what cannot be marked is not sent either
+            await asyncio.gather(*waiting, return_exceptions=True)
+            raise
 
     async def _mark(self, taken: Taken, ended: dict[int, Settled | _Unsent]) -> None:
         faults.point("engine.sent")
@@ -220,8 +224,13 @@ class RunExecution:
 
     async def _change(self, change: RunChange, why: str) -> None:
         self._halted.set()
-        with contextlib.suppress(TransitionRefused):  # somebody else was quicker, and it does not run either way
+        try:
             await self._store.change_run(self._id, change, by=Actor(self._by.name, why))
+        except TransitionRefused:
+            return  # somebody else was quicker, and it does not run either way
+        except Unreachable as away:  # whoever carries it out next meets the same
+            log.warning("a run could not be changed", run=self._id, change=str(change), **error_facts(away))
+            return
         log.info("a run has been changed", run=self._id, change=str(change), reason=why)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from redrive.failure import Host
     from redrive.secret_url import SecretUrl
     from redrive.settings import Settings
-    from redrive.stores import DeadLetterStore, RunStore
+    from redrive.stores import RunStore
     from redrive.stores.upgrade import Checkup
     from redrive.transports import Transport
     from redrive.worker import Worker
@@ -55,7 +55,7 @@ def _broker_options(settings: Settings, app: str) -> dict[str, Any]:
     return transport_options(settings, app=app)
 
 
-def store(settings: Settings) -> DeadLetterStore:
+def store(settings: Settings) -> RunStore:
     with _hiding(settings.store.url):
         return open_store(settings.store.url.reveal(), **_store_options(settings))
 
@@ -181,8 +181,7 @@ async def run_engine(settings: Settings) -> None:
         closing.push_async_callback(opened_store.close)
         opened_transport = transport(settings)
         closing.push_async_callback(opened_transport.close)
-        runs = cast("RunStore", opened_store)  # every driver of ours is one
-        parts: dict[str, Any] = {"store": runs, "transport": opened_transport, "clock": SystemClock()}
+        parts: dict[str, Any] = {"store": opened_store, "transport": opened_transport, "clock": SystemClock()}
         beside = asyncio.create_task(serve_beside(settings, **parts, policy=run_policy(settings)))
         try:
             owner = f"engine {socket.gethostname()} {os.getpid()}"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import gc
 import sys
 import threading
-import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -423,32 +421,6 @@ async def test_a_critical_failure_is_told_and_never_retried() -> None:
 
     assert told == [("MemoryError", "critical")]
     assert [entry["log_level"] for entry in logs if entry["event"].startswith("message sent")] == ["critical"]
-
-
-async def test_what_a_handler_raised_is_gone_without_the_garbage_collector() -> None:
-    """Or each failing message would hold its frames, with its payload, until that comes round."""
-
-    class Refused(Permanent):
-        pass
-
-    raised: list[weakref.ref[Refused]] = []
-
-    async def handler(_order: dict[str, int]) -> None:
-        error = Refused("no customer")
-        raised.append(weakref.ref(error))
-        try:
-            raise error
-        finally:
-            del error
-
-    async with bench_for(an_app(handler)) as bench:
-        gc.collect()
-        gc.disable()
-        try:
-            await handled(bench)
-            assert [each() for each in raised] == [None]
-        finally:
-            gc.enable()
 
 
 async def test_a_failure_that_is_not_critical_is_told_to_nobody() -> None:
