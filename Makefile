@@ -67,8 +67,8 @@ bench: setup ## List the benchmarks, or run one: make bench NAME=embedded (ARGS=
 
 chaos: setup postgres rabbitmq ## The long kill tests: make chaos KILLS=2000
 	@PYTHONPATH=tests $(BIN)/python -m support.debian_13
-	REDRIVE_TEST_RABBITMQ_4=1 REDRIVE_CHAOS_KILLS=$(or $(KILLS),2000) REDRIVE_STATEFUL_STEPS=$(or $(STEPS),500000) \
-	  $(BIN)/python -m pytest tests/chaos tests/stateful $(ARGS)
+	REDRIVE_TEST_RABBITMQ_4=1 REDRIVE_CHAOS_KILLS=$(or $(KILLS),2000) REDRIVE_ENGINE_KILLS=$(or $(ENGINE_KILLS),500) \
+	  REDRIVE_STATEFUL_STEPS=$(or $(STEPS),500000) $(BIN)/python -m pytest tests/chaos tests/stateful $(ARGS)
 
 mutants: setup rabbitmq ## Break the order of writes on purpose, each way once: the tests must notice (ARGS="--only NAME")
 	@PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)

@@ -14,7 +14,7 @@ BENCHMARKS = {
     "store": "PostgreSQL store: questions at a million letters, against S1's table (--letters N, --keep FOLDER)",
     "preview": "preview of a redrive run at a million letters (--letters N, --keep FOLDER, --files FOLDER)",
     "intake": "PostgreSQL store: letters per second, against COPY and row-by-row INSERT into S1's table",
-    "redriving": "redrive runs from PostgreSQL to RabbitMQ, and queue to queue, against RabbitMQ's shovel",
+    "redriving": "redrive runs from PostgreSQL to RabbitMQ, and queue to queue, against its shovel (--memory)",
     "rabbitmq": "RabbitMQ: messages per second, against pika, aio-pika, FastStream, Dramatiq, Celery, Taskiq",
 }
 

@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -24,19 +23,18 @@ import uvloop
 from msgspec.structs import replace
 
 from bench.amqp_loading import Loader
+from bench.carrying_out import carry_out, peak_elsewhere
 from bench.measuring import RUNS, Aim, Benchmark
 from bench.peers.messages import order, plain
 from bench.server import BenchServer, running
 from redrive.clock import SystemClock, new_id
-from redrive.dead_letter import Actor, Entry
+from redrive.dead_letter import Entry
 from redrive.dead_letter_queue import DeadLetterQueue
-from redrive.engine import RedriveEngine
 from redrive.failure import Failure, FailureKind, Host, capture
 from redrive.fingerprint import fingerprint
-from redrive.letter_query import LetterQuery
 from redrive.message import Message
 from redrive.pace import Pace
-from redrive.run import WINDOW, Brakes, RunPlan, RunStatus
+from redrive.run import WINDOW
 from redrive.stores import open_store
 from redrive.transports import open_transport
 
@@ -44,6 +42,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.rabbitmq_server import PrivateRabbit, vhost_of  # found on the path above
 
 LETTERS = 20_000
+FEW, MANY = 10_000, 1_000_000
 SIZE = 256
 QUEUE, DEAD = "orders", "orders_dlq"
 OURS, PLAIN, SHOVEL = "redrive run from PostgreSQL", "plain loop, confirmed", "RabbitMQ's shovel"
@@ -60,15 +59,21 @@ class Bench:
         self._rabbitmq = rabbitmq
         self._letters = letters
         self._store_url = postgres.emptied_store()
-        self.peak_mib = 0.0
 
     def run_of_letters(self) -> float:
         uvloop.run(self._seed())
         with self._vhost() as url:
             took: float = uvloop.run(self._carry_out(url))
             self._check(url, QUEUE)
-        self.peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         return self._letters / took
+
+    def peak_memory(self) -> float:
+        """Of a process that carries out a run, in MiB."""
+        uvloop.run(self._seed())
+        with self._vhost() as url:
+            peak = peak_elsewhere(self._store_url, url, QUEUE, self._letters)
+            self._check(url, QUEUE)
+        return peak
 
     def plain_loop(self) -> float:
         with self._vhost() as url:
@@ -104,18 +109,7 @@ class Bench:
         self._postgres.fetch("ANALYZE", url=self._store_url)
 
     async def _carry_out(self, url: str) -> float:
-        clock = SystemClock()
-        store, transport = open_store(self._store_url, clock=clock), open_transport(url)
-        engine = RedriveEngine(store=store, transport=transport, clock=clock, owner="bench")
-        plan = RunPlan(selection=LetterQuery(queue=QUEUE), brakes=Brakes(came_back=None))
-        began = time.monotonic()
-        run = await engine.carry_out((await store.create_run(plan, by=Actor("bench"))).id)
-        took = time.monotonic() - began
-        assert run.status is RunStatus.DONE, run.why
-        assert run.progress.sent == self._letters
-        await transport.close()
-        await store.close()
-        return took
+        return await carry_out(self._store_url, url, QUEUE, self._letters)
 
     async def _publish(self, url: str) -> float:
         transport = open_transport(url)
@@ -233,12 +227,22 @@ def main(*options: str) -> None:
         case = "queue to queue"
         benchmark.measure(case, {REPROCESS: bench.reprocess, SHOVEL: bench.shovel}, runs=given.runs)
         benchmark.compare(Aim(case, REPROCESS, SHOVEL, "at least 0.8"))
+        if given.memory:
+            benchmark.facts["peak memory of a run"] = _peaks(postgres, rabbitmq, given.memory)
         benchmark.facts.update(postgres.facts())
     benchmark.save()
+
+
+def _peaks(postgres: BenchServer, rabbitmq: PrivateRabbit, many: int) -> str:
+    few, most = (Bench(postgres, rabbitmq, number).peak_memory() for number in (FEW, many))
+    told = f"{few:.0f} MiB for {FEW:,} letters, {most:.0f} MiB for {many:,}"
+    return f"{told}: {most / few:.2f} times as much, at most 1.2 wanted"
 
 
 def _arguments(options: tuple[str, ...]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench NAME=redriving", description="Options go into ARGS.")
     parser.add_argument("--letters", type=int, default=LETTERS)
     parser.add_argument("--runs", type=int, default=RUNS)
+    about = f"also the peak memory of a run over N letters (a million if not said) against {FEW:,}"
+    parser.add_argument("--memory", type=int, nargs="?", const=MANY, metavar="N", help=about)
     return parser.parse_args(options)

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from redrive.dead_letter import TRANSITIONS, Actor, DeadLetter, Status, Transition
+from redrive.doubt_actions import DoubtActions
 from redrive.duration import seconds
 from redrive.errors import NotFound, Refused, UsageError
 from redrive.group_actions import GroupActions
@@ -23,6 +24,7 @@ from redrive.monitor import Verdict, judge
 from redrive.pace import Pace
 from redrive.redriving import Outcome, Redriver, Result
 from redrive.reprocessing import Reprocessed, Reprocessor, Selection
+from redrive.run import RunStatus
 from redrive.run_actions import RunActions
 from redrive.run_policy import RunPolicy
 from redrive.search_terms import FieldTerm
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from redrive.clock import Clock
     from redrive.duration import Duration
     from redrive.message import Headers, Message
+    from redrive.run import Run
     from redrive.search_terms import Field
     from redrive.statistics import KnownValue, Statistics
     from redrive.stores import DeadLetterStore, RunStore
@@ -73,7 +76,7 @@ class Changed(msgspec.Struct, frozen=True):
     left: Mapping[str, Status | None]
 
 
-class Actions(GroupActions, RunActions):
+class Actions(GroupActions, RunActions, DoubtActions):
     """`actor` is whoever opened the desk; every change is written down under that name."""
 
     def __init__(
@@ -191,14 +194,16 @@ class Actions(GroupActions, RunActions):
         *,
         rate: float | None = None,
         to_origin: bool = False,
+        begun: bool = False,
         on_progress: Progress | None = None,
     ) -> list[Outcome]:
         """Sends letters back to their queue; one outcome per letter. None is lost whatever happens between.
-        `to_origin`: to the exchange their producers sent them to, and so to every queue bound there.
+        `to_origin`: to the exchange their producers sent them to, and so to every queue bound there. `begun`:
+        somebody else had them in hand and may have sent them.
         """
         pace = Pace(rate, self._clock)
         redriver = self._redriver(to_origin=to_origin)
-        return await redriver.redrive(letter_ids, pace=pace, on_progress=on_progress)
+        return await redriver.redrive(letter_ids, pace=pace, on_progress=on_progress, begun=begun)
 
     async def select_dead(self, dead_letter_queue: str, *, with_store: bool = True) -> Selection:
         """What `reprocess` would send back; without the store, what the broker's queue holds. UsageError if that
@@ -214,11 +219,52 @@ class Actions(GroupActions, RunActions):
         rate: float | None = None,
         on_progress: Progress | None = None,
     ) -> Reprocessed:
-        """S3's `queue:reprocess`: what lies dead now, or what was selected before, each message once."""
+        """S3's `queue:reprocess`: what lies dead now, or what was selected before, each message once. Nothing is
+        sent if its run needs an approval; if the run halts, nothing else.
+        """
         chosen = dead_letter_queue
         selection = chosen if isinstance(chosen, Selection) else await self.select_dead(chosen)
-        pace = Pace(rate, self._clock)
-        return await self._reprocessor().reprocess(selection.first(limit), pace=pace, on_progress=on_progress)
+        selection = selection.first(limit)
+        run = await self.begin_reprocessing(selection, rate=rate)
+        if run is not None and run.status is RunStatus.RUNNING:
+            run = await self.carry_out(run.id)
+        return await self.end_reprocessing(selection, run, rate=rate, on_progress=on_progress)
+
+    async def begin_reprocessing(self, selection: Selection, *, rate: float | None = None) -> Run | None:
+        """The run of its pending letters, made and not carried out; None: there are none."""
+        if not selection.pending:
+            return None
+        plan = selection.plan(self.run_policy, self._pace_to(selection, rate))
+        try:
+            return await self.create_run(await self.plan_run(plan))
+        except NotFound:  # somebody else has dealt with them meanwhile
+            return None
+
+    async def end_reprocessing(
+        self,
+        selection: Selection,
+        run: Run | None,
+        *,
+        rate: float | None = None,
+        on_progress: Progress | None = None,
+    ) -> Reprocessed:
+        """All but its run, which was carried out before: at the pace of the run, one after the other. Nothing, if
+        that did not come to its end.
+        """
+        done = Reprocessed(run=run)
+        if done.halted:
+            return done
+        pace = Pace(self._pace_to(selection, rate), self._clock)
+        if run is not None and run.progress.sent:
+            await pace.turn()  # the run's last letter had it
+        reprocessor = self._reprocessor()
+        unfinished = await reprocessor.finish(selection, pace=pace, on_progress=on_progress)
+        drained = await reprocessor.drain(selection, pace=pace, on_progress=on_progress)
+        return msgspec.structs.replace(done, queue=drained, unfinished=unfinished)
+
+    def _pace_to(self, selection: Selection, rate: float | None) -> float | None:
+        """One for all that goes back: as asked for, or as the settings say, and within the queue's ceiling."""
+        return self.run_policy.rate_to({selection.home}, self.run_policy.rate if rate is None else rate)
 
     # Deciding: each with its reason, each written down
 
@@ -282,6 +328,14 @@ class Actions(GroupActions, RunActions):
             revised = revised.with_headers(headers)
         _check_same_id(letter.message, revised)
         return await self._store.revise(letter.id, revised, base=base, by=by)
+
+    async def revert(self, letter_id: str, *, to: int, base: int, reason: str) -> int:
+        """A new revision on top of `base` with what revision `to` held, and its number: history goes on, and no
+        revision is lost. Refused if somebody else was quicker, or the letter is not PENDING.
+        """
+        by = self._because(reason)
+        letter = await self.letter(letter_id)
+        return await self._store.revise(letter.id, letter.revisions[to].message, base=base, by=by)
 
     async def _change(
         self, letter_ids: Sequence[str], transition: Transition, reason: str, *, how: str = "by hand"

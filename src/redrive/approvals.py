@@ -6,6 +6,7 @@ compared without what is in the brackets, so nobody becomes a second person by s
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from redrive.errors import UsageError
 from redrive.run import Approval
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from redrive.run import RunPlan
 
@@ -31,33 +32,45 @@ class ApprovalRules(msgspec.Struct, frozen=True, kw_only=True):
     queues: frozenset[str] = frozenset()
     """Letters of these queues, or sent to them."""
     edits: bool = False
-    """Every run that changes messages."""
+    """Every run that changes messages, or takes letters that were edited before."""
+    quarantined: bool = False
+    """Every run that takes letters out of quarantine."""
     rules: bool = False
     """Whether the runs of automatic rules are asked about as well."""
     expires_after: float = 86400.0
     """Seconds."""
 
 
-def approval_for(
-    plan: RunPlan, *, count: int, queues: Collection[str], rules: ApprovalRules, now: datetime
-) -> Approval | None:
-    """What the run needs before its first effect; None: nothing. `queues` are those that its letters come from
-    and go to, `count` is how many letters were shown.
-    """
-    why = "; ".join(_reasons(plan, count, queues, rules))
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to say about the letters of a plan, as whoever asks for the run was shown it."""
+
+    count: int
+    queues: Collection[str]
+    """Those that the letters come from and go to."""
+    edited: int = 0
+    """Letters that were edited before, by hand or by another run."""
+
+
+def approval_for(plan: RunPlan, shown: Shown, *, rules: ApprovalRules, now: datetime) -> Approval | None:
+    """What the run needs before its first effect; None: nothing."""
+    why = "; ".join(_reasons(plan, shown, rules))
     if not why:
         return None
     expires_at = now + timedelta(seconds=rules.expires_after)
-    return Approval(digest=plan.digest(count), expires_at=expires_at, why=why)
+    return Approval(digest=plan.digest(shown.count), expires_at=expires_at, why=why)
 
 
-def _reasons(plan: RunPlan, count: int, queues: Collection[str], rules: ApprovalRules) -> Iterator[str]:
-    if rules.more_than is not None and count > rules.more_than:
-        yield f"{count} letters are more than {rules.more_than}"
-    if guarded := sorted(rules.queues.intersection(queues)):
+def _reasons(plan: RunPlan, shown: Shown, rules: ApprovalRules) -> Iterator[str]:
+    if rules.more_than is not None and shown.count > rules.more_than:
+        yield f"{shown.count} letters are more than {rules.more_than}"
+    if guarded := sorted(rules.queues.intersection(shown.queues)):
         yield f"of or to {', '.join(guarded)}"
     if rules.edits and plan.edit:
         yield "messages are edited"
+    if rules.edits and shown.edited:
+        yield f"{shown.edited} letter{' was' if shown.edited == 1 else 's were'} edited before"
+    if rules.quarantined and plan.quarantined:
+        yield "letters are taken out of quarantine"
 
 
 def said_name(name: str, user: str) -> str:

@@ -62,12 +62,14 @@ class Attempts:
         self._observe = observe
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def run(self, delivery: Delivery) -> Failed | None:
-        """None: the handler succeeded. Being cancelled passes through: that is no failure."""
-        failures = attempts_in(delivery.trail)
+    async def run(self, delivery: Delivery, before: Failed | None = None) -> Failed | None:
+        """None: the handler succeeded. Being cancelled passes through: that is no failure. `before`: how it failed
+        the last time, if it was kept since and has not been delivered anew.
+        """
+        failures = attempts_in(delivery.trail) if before is None else before.failures
         attempt = _attempt(delivery, failures)
         loop = self._loop = self._loop or asyncio.get_running_loop()  # once: asking is dear
-        first_attempt_at = delivery.first_attempt_at or self._clock.now()
+        first_attempt_at = before.first_attempt_at if before else delivery.first_attempt_at or self._clock.now()
         while True:
             try:
                 await self._once(delivery, loop)

@@ -5,7 +5,8 @@ The life of a delivery:
    in the journal first (`suspects`); after three deaths it is quarantined without running.
 2. The handler runs. Success: a redriven message's letter is confirmed, then the delivery is acknowledged.
 3. Failure: the policy decides. Retry: durable in the retry queue, and gone from here, in one step of the
-   transport. Dead letter: the sink chain makes it durable, then the delivery is acknowledged. Drop: acknowledged.
+   transport; in an ordered queue it is kept instead (`in_order`). Dead letter: the sink chain makes it durable,
+   then the delivery is acknowledged. Drop: acknowledged.
 4. No sink took it: it is not acknowledged, consumption pauses, readiness is false, and the sinks are tried again.
 5. Many transient failures of one type in a row: the breaker pauses consumption and probes one at a time.
 6. Stopping: what was fetched and not begun is given back, what runs may finish within the grace, the rest is
@@ -27,14 +28,18 @@ from redrive.breaker import Breaker, BreakerState
 from redrive.errors import LeaseLost
 from redrive.failure import FailureKind
 from redrive.giving_back import GivingBack
+from redrive.in_order import InOrder
 from redrive.policy import Drop
 from redrive.reconnection import Reconnection
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from redrive.attempt import Attempts
     from redrive.clock import Clock
     from redrive.failure import Failure
+    from redrive.ordering import OrderedBy
     from redrive.settling import Settling
     from redrive.suspects import Suspects
     from redrive.transports import Delivery, Transport
@@ -46,6 +51,8 @@ _LONGEST_LOOK = 5.0
 _SETTLING = 2.0
 _GIVING_BACK = 5.0
 _LEAVING = 5.0
+_PLACES = 10
+"""Messages of an ordered queue that are fetched for each that may run: the others may wait behind one another."""
 
 
 class _Phase(Enum):
@@ -57,7 +64,7 @@ class _Phase(Enum):
 class ConsumerOptions(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 10
     prefetch: int | None = None
-    """None: as many as `concurrency`."""
+    """None: as many as `concurrency`; of an ordered queue ten times as many."""
     grace: float = 30.0
     breaker_failures: int = 20
     breaker_pause: float = 30.0
@@ -76,6 +83,7 @@ class Consumer:
         suspects: Suspects,
         options: ConsumerOptions,
         clock: Clock,
+        ordered_by: OrderedBy | None = None,
     ) -> None:
         self.queue = queue
         self.breaker = Breaker(failures=options.breaker_failures, pause=options.breaker_pause)
@@ -89,7 +97,13 @@ class Consumer:
         self._handled: set[asyncio.Task[None]] = set()
         """Of those that run: whose handler has ended, and who are settling what became of it."""
         self._giving_back = GivingBack(transport)
+        self._order: InOrder | None = None
+        self._prefetch = options.prefetch or options.concurrency
         self._slots = asyncio.Semaphore(options.concurrency)
+        if ordered_by is not None:
+            self._order = InOrder(ordered_by, settling=settling, concurrency=options.concurrency, clock=clock)
+            self._prefetch = options.prefetch or options.concurrency * _PLACES
+            self._slots = asyncio.Semaphore(self._prefetch)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._taking: asyncio.Task[None] | None = None
         self._stopped = False
@@ -122,6 +136,8 @@ class Consumer:
         a handler has done is not done again for want of a moment: settling it may take a little longer.
         """
         self.stop()
+        for waiting in () if self._order is None else self._order.waiting:
+            waiting.cancel()
         if self._running and grace > 0:
             await asyncio.wait(self._running, timeout=grace)
         for task in self._running.keys() - self._handled:
@@ -184,7 +200,7 @@ class Consumer:
     async def _consume(self) -> None:
         """Takes deliveries until something asks for a pause; what was fetched and not begun is given back."""
         phase = self._phase()
-        prefetch = 1 if phase is _Phase.PROBE else self._options.prefetch or self._options.concurrency
+        prefetch = 1 if phase is _Phase.PROBE else self._prefetch
         async with contextlib.aclosing(self._transport.receive(self.queue, prefetch=prefetch)) as deliveries:
             while self._settling.durable and self._phase() is phase:
                 await self._slots.acquire()
@@ -220,10 +236,10 @@ class Consumer:
     async def _process(self, delivery: Delivery) -> None:
         try:
             faults.point("worker.received")
-            if delivery.redelivered:
-                await self._suspects.run(delivery, self._handle)
+            if self._order is None:
+                await self._begin(delivery)
             else:
-                await self._handle(delivery)
+                await self._order.run(delivery, self._begin)
         except LeaseLost:
             log.warning("lease lost, another delivery goes on", queue=self.queue, message_id=delivery.message.id)
         except Exception as error:  # noqa: BLE001  ours failed, not the handler: not settled, so not lost
@@ -236,13 +252,17 @@ class Consumer:
             await self._clock.sleep(_AGAIN)  # no hot loop
             await asyncio.shield(self._giving_back.start(delivery))
 
+    def _begin(self, delivery: Delivery) -> Awaitable[None]:
+        return self._suspects.run(delivery, self._handle) if delivery.redelivered else self._handle(delivery)
+
     async def _handle(self, delivery: Delivery) -> None:
         if self._options.breaker_dead_letters and self.breaker.state is BreakerState.OPEN:
             if self.breaker.remaining(self._clock.monotonic()):
                 await self._settling.breaker_open(delivery, self._attempts)
                 return
             self.breaker.probe()  # the pause ended while no message came
-        failed = await self._attempts.run(delivery)
+        attempts = self._attempts
+        failed = await (attempts.run(delivery) if self._order is None else self._order.attempt(delivery, attempts))
         if (task := asyncio.current_task(self._loop)) is not None:
             self._handled.add(task)
         if failed is None:

@@ -6,7 +6,6 @@ other one is treated as if it were not there.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from typing import TYPE_CHECKING
 
@@ -37,9 +36,9 @@ def stamp(headers: Headers, ticket: RedriveTicket, key: bytes) -> Headers:
     """The user's headers with our four at the end; an older ticket is replaced."""
     return (
         *strip(headers),
+        (GENERATION, ticket.generation),  # in the order of their names: some brokers sort them
         (REDRIVE_ID, ticket.redrive_id),
         (LETTER, ticket.letter_id),
-        (GENERATION, ticket.generation),
         (SIGNATURE, _sign(ticket, key)),
     )
 
@@ -65,13 +64,12 @@ def carries_ticket(headers: Headers) -> bool:
 
 def strip(headers: Headers) -> Headers:
     """The headers as the producer sent them."""
-    return tuple(pair for pair in headers if pair[0] not in OURS)
+    return tuple([pair for pair in headers if pair[0] not in OURS]) if headers else headers
 
 
 def _sign(ticket: RedriveTicket, key: bytes) -> str:
     parts = (ticket.redrive_id, ticket.letter_id, str(ticket.generation), ticket.target)
     # Each part carries its length, so that no two tickets sign the same bytes.
-    text = b"".join(
-        len(raw).to_bytes(4) + raw for raw in (part.encode("utf-8", "surrogatepass") for part in parts)
-    )
-    return hmac.new(key, text, hashlib.sha256).hexdigest()
+    raw = [part.encode("utf-8", "surrogatepass") for part in parts]
+    text = b"".join([len(part).to_bytes(4) + part for part in raw])
+    return hmac.digest(key, text, "sha256").hex()

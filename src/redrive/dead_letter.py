@@ -120,6 +120,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Why the letter must not be redriven without a person looking (T14), or None."""
     by: str = "consumer"
     """Who hands it in, as the letter's history tells."""
+    lane: str | None = None
+    """What its order is kept by; None: its order is not kept."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +135,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     revision: int
     message: Message
     """The current revision, to be sent."""
+    lane: str | None = None
+    """Those of one lane are sent one after the other."""
 
     @property
     def ticket(self) -> RedriveTicket:
@@ -191,6 +195,10 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     first_attempt_at: datetime
     last_attempt_at: datetime
     changed_at: datetime
+    lane: str | None = None
+    """What its order is kept by, if it is."""
+    blocked_by: str | None = None
+    """The letter before it in its lane that has to be settled first."""
     failures: tuple[Failure, ...] = ()
     """Every attempt of every generation, oldest first. Empty in lists; `get` fills it."""
     generations: tuple[int, ...] = ()

@@ -20,6 +20,7 @@ import msgspec
 from redrive import faults
 from redrive.dialects import Arrival, read
 from redrive.errors import LeaseLost, PublishRefused, UsageError
+from redrive.volley import Volley
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -126,7 +127,12 @@ class _Passage:
         self._cut_off = cut_off
         self._on_progress = on_progress
         self._seen: set[tuple[str, bytes]] = set()
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._volley = Volley(transport)
+        self._flying: dict[int, Delivery] = {}
+        self._by_themselves: set[asyncio.Task[None]] = set()
+        self._settling = asyncio.create_task(self._settle())
+        self._moved = asyncio.Event()
+        self._error: Exception | None = None
         self.begun = 0
         self.expecting = False
         """The next one is waited for, and nothing else."""
@@ -139,7 +145,11 @@ class _Passage:
 
     @property
     def busy(self) -> bool:
-        return any(not task.done() for task in self._under_way)
+        return self._under_way > 0
+
+    @property
+    def _under_way(self) -> int:
+        return len(self._flying) + len(self._by_themselves)
 
     @property
     def full(self) -> bool:
@@ -156,42 +166,81 @@ class _Passage:
             if delivery is None:
                 return
             self.begun += 1
-            self._under_way.add(asyncio.create_task(self._take(delivery)))
-        await self._some(asyncio.ALL_COMPLETED)
+            self._begin(delivery)
+        await self._until(lambda: not self.busy)
 
     async def _room(self) -> bool:
         """Whether there is any, once it is known."""
-        while self._under_way and len(self._under_way) + len(self.kept) >= IN_FLIGHT:
-            await self._some(asyncio.FIRST_COMPLETED)
+        await self._until(lambda: not self.busy or self._under_way + len(self.kept) < IN_FLIGHT)
         return not self.full
 
-    async def _some(self, until: str) -> None:
-        """Waits for those under way. Raises what went wrong with one of them."""
-        if not self._under_way:
-            return
-        done, self._under_way = await asyncio.wait(self._under_way, return_when=until)
-        for task in done:
-            task.result()
-            if self._on_progress is not None:
-                self._on_progress(1)
+    async def _until(self, reached: Callable[[], bool]) -> None:
+        """Raises what went wrong with one of those under way."""
+        self.check()
+        while not reached():
+            self._moved.clear()
+            await self._moved.wait()
+            self.check()
 
-    async def _take(self, delivery: Delivery) -> None:
+    def _begin(self, delivery: Delivery) -> None:
         faults.point("reprocess.received")
         mark = _mark_of(delivery.message)
         if mark in self._seen and self._later(delivery):
             self.came_back += 1
             self.kept.append(delivery)
+            self._progress()
             return
         self._seen.add(mark)
+        message, home = delivery.message.with_reset(), self._destination(delivery)
+        if self._volley.send(self.begun, message, queue=home):
+            self._flying[self.begun] = delivery
+        else:
+            task = asyncio.create_task(self._send(delivery, message, home))
+            self._by_themselves.add(task)
+            task.add_done_callback(self._ended)
+
+    async def _send(self, delivery: Delivery, message: Message, home: str) -> None:
         try:
-            await self._transport.send(delivery.message.with_reset(), queue=self._destination(delivery))
-        except PublishRefused:
+            await self._transport.send(message, queue=home)
+        except PublishRefused as refused:
+            await self._became(delivery, refused)
+        else:
+            await self._became(delivery, None)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._by_themselves.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self._error = self._error or error
+        self._moved.set()
+
+    async def _settle(self) -> None:
+        """For ever: what was sent at once is removed as soon as the broker has confirmed it."""
+        while True:
+            await self._volley.word()
+            for place, error in self._volley.landed().items():
+                try:
+                    await self._became(self._flying[place], error)
+                except Exception as met:  # noqa: BLE001  told by `check`; the others are settled all the same
+                    self._error = self._error or met
+                del self._flying[place]
+            self._moved.set()
+
+    async def _became(self, delivery: Delivery, error: Exception | None) -> None:
+        if isinstance(error, PublishRefused):
             self.refused += 1
             self.kept.append(delivery)
-            return
-        faults.point("reprocess.after_send")
-        await self._remove(delivery)
-        self.sent += 1
+        elif error is not None:
+            raise error
+        else:
+            faults.point("reprocess.after_send")
+            await self._remove(delivery)
+            self.sent += 1
+        self._progress()
+
+    def _progress(self) -> None:
+        if self._on_progress is not None:
+            self._on_progress(1)
 
     def _later(self, delivery: Delivery) -> bool:
         # Of a redelivered one the time tells only when a dead process' lease ran out.
@@ -203,15 +252,18 @@ class _Passage:
         """What is under way ends first: sent and not removed, it would be sent again. What was kept is given back
         only now: given back at once, it would have been the next to be received.
         """
-        await asyncio.gather(*self._under_way, return_exceptions=True)
+        while self.busy:
+            self._moved.clear()
+            await self._moved.wait()
+        self._settling.cancel()
         for delivery in self.kept:
             with suppress(LeaseLost):
                 await self._transport.release(delivery)
 
     def check(self) -> None:
-        """Raises what went wrong with one of those that ended last."""
-        for task in self._under_way:
-            task.result()
+        """Raises what went wrong with one of them."""
+        if self._error is not None:
+            raise self._error
 
     async def _remove(self, delivery: Delivery) -> None:
         with suppress(LeaseLost):  # somebody else has the copy now and will send it once more, under the same id

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from redrive.header_class import HIDDEN, HeaderClass, header_class
 from redrive.header_json import plain
 from redrive.json_path import dotted
 from redrive.message import cut
@@ -44,9 +45,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     after: str | None = None
 
     def line(self) -> str:
-        """One line of text: `~ customer.id: 17 -> 18`."""
+        """One line of text: `~ customer.id: 17 -> 18`. Values of sensitive headers are not in it."""
         place = f"header {self.place}" if self.of_header else self.place or "the whole payload"
-        texts = [text for text in (self.before, self.after) if text is not None]
+        hidden = self.of_header and header_class(self.place) is HeaderClass.SENSITIVE
+        texts = [HIDDEN if hidden else text for text in (self.before, self.after) if text is not None]
         return f"{_SIGNS[self.change]} {place}: {' -> '.join(texts)}"
 
 

@@ -7,6 +7,7 @@
 | `rename` | `customer.mail=email` |
 | `set-header` | `tenant=acme` |
 | `remove-header` | `tenant` |
+| `payload-file` | the bytes of a new payload |
 | `patch` | the bytes of a JSON Patch document, which may hold the operations above as well |
 
 A value is JSON if it reads as JSON, else text: `17` is a number, `"17"` and `seventeen` are texts.
@@ -19,7 +20,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from redrive.editing import Operation, Remove, RemoveHeader, Rename, Set, SetHeader, is_json, json_value
+from redrive.editing import (
+    Operation,
+    Remove,
+    RemoveHeader,
+    Rename,
+    Set,
+    SetHeader,
+    SetPayload,
+    is_json,
+    json_value,
+)
 from redrive.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +49,7 @@ def parse_operations(given: Iterable[tuple[str, str | bytes]]) -> tuple[Operatio
     """
     found: list[Operation] = []
     for option, text in given:
-        found += _of_patch(text) if isinstance(text, bytes) else [_of_option(option, text)]
+        found += _of_file(option, text) if isinstance(text, bytes) else [_of_option(option, text)]
     if len(found) > MAX_OPERATIONS:
         raise UsageError(f"{len(found):,} operations", remedy=f"use at most {MAX_OPERATIONS:,} in one edit")
     return tuple(found)
@@ -53,6 +64,18 @@ def _of_option(option: str, text: str) -> Operation:
     except ValueError as error:
         reason = str(error)
     raise UsageError(f"--{option}: {reason}", remedy=f"write it like --{option} {example}")
+
+
+def _of_file(option: str, content: bytes) -> tuple[Operation, ...]:
+    if option == "patch":
+        return _of_patch(content)
+    try:
+        return (SetPayload(payload=content),)
+    except ValueError as error:
+        raise UsageError(
+            f"--{option}: {error}",
+            remedy="say what differs with --set or --patch, or edit them one by one: redrive edit ID --from FILE",
+        ) from None
 
 
 def _of_patch(document: bytes) -> tuple[Operation, ...]:

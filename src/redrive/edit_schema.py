@@ -6,6 +6,7 @@ RE2, in linear time. `format` is a remark, not a rule.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from redrive.message import Message
 
+MAX_SCHEMA = 256 * 1024
+"""Bytes: a run's plan holds it."""
 MAX_MISFITS = 20
 _LONGEST_RULE = 80
 _LONGEST_PLACE = 200
@@ -38,12 +41,17 @@ class Misfit(msgspec.Struct, frozen=True):
     rule: str
     """The rule of the schema that it breaks."""
 
+    def __str__(self) -> str:
+        return f"{self.place or 'the whole payload'}: {self.rule}"
+
 
 class SchemaCheck:
     """UsageError for what is no usable schema, ConfigurationError if the package for it is missing."""
 
     def __init__(self, document: bytes) -> None:
         self._jsonschema = _package("jsonschema")
+        if len(document) > MAX_SCHEMA:
+            raise _unusable(f"it has more than {MAX_SCHEMA:,} bytes")
         schema = _read(document)
         _check_patterns(schema)
         self._validator = self._made(schema)
@@ -99,6 +107,11 @@ class SchemaCheck:
                 resolver.lookup(reference)
         except referencing.exceptions.Unresolvable:
             raise _not_in_it() from None
+
+
+@lru_cache(maxsize=16)  # it is asked for with every portion of a run's letters
+def check_by(schema: str) -> SchemaCheck:
+    return SchemaCheck(schema.encode())
 
 
 def _package(name: str) -> Any:

@@ -9,6 +9,8 @@ the old text stays.
 from __future__ import annotations
 
 import json
+from enum import Enum, auto
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from redrive.message import Headers, Message
 
 MAX_HEADER_NAME = 255
+MAX_PAYLOAD = 128 * 1024
+"""Bytes of a SetPayload: a run's plan holds them, and each of its letters gets a copy."""
 _LONGEST_TOLD = 120
 
 
@@ -133,9 +137,21 @@ class RemoveHeader(_OfHeader, frozen=True, kw_only=True, tag="remove-header"):
     """Takes away every header of that name. Refused if there is none."""
 
 
+class SetPayload(_Edit, frozen=True, kw_only=True, tag="set-payload"):
+    """Other bytes for the whole payload, whatever it was. In an envelope of ours they have to be JSON."""
+
+    payload: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.payload) > MAX_PAYLOAD:
+            raise ValueError(f"a payload for many letters has at most {MAX_PAYLOAD:,} bytes")
+
+
 BodyOperation: TypeAlias = Add | Replace | Remove | Move | Copy | Expect | Set | Rename
 HeaderOperation: TypeAlias = SetHeader | RemoveHeader
-Operation: TypeAlias = Add | Replace | Remove | Move | Copy | Expect | Set | Rename | SetHeader | RemoveHeader
+Operation: TypeAlias = (
+    Add | Replace | Remove | Move | Copy | Expect | Set | Rename | SetPayload | SetHeader | RemoveHeader
+)
 
 
 def check_headers(operations: Sequence[Operation], *, allow_sensitive: bool = False) -> None:
@@ -150,24 +166,73 @@ def apply(message: Message, operations: Sequence[Operation], *, allow_sensitive:
     EditRefused says which operation does not fit and where, never with a value of the payload.
     """
     check_headers(operations, allow_sensitive=allow_sensitive)
+    edited = message
+    for of_what, numbered in groupby(enumerate(operations, start=1), key=_what):
+        edited = _APPLIED[of_what](edited, list(numbered))
+    return edited
+
+
+_Numbered: TypeAlias = "tuple[int, Any]"
+
+
+class _What(Enum):
+    HEADERS = auto()
+    PAYLOAD = auto()
+    PLACES = auto()
+    """In the payload's text, which is read once for all that stand next to each other."""
+
+
+def _what(numbered: _Numbered) -> _What:
+    operation = numbered[1]
+    if isinstance(operation, SetPayload):
+        return _What.PAYLOAD
+    return _What.HEADERS if isinstance(operation, _OfHeader) else _What.PLACES
+
+
+def _with_headers(message: Message, numbered: Sequence[_Numbered]) -> Message:
     headers = message.headers
-    text = before = _text(message) if any(map(_is_of_body, operations)) else ""
-    for number, operation in enumerate(operations, start=1):
+    for number, operation in numbered:
         try:
-            if isinstance(operation, _OfHeader):
-                headers = _edited_headers(headers, operation)
-            else:
-                text = _bounded(_edited(text, operation), than=before)
+            headers = _edited_headers(headers, operation)
+        except json_text.CannotEdit as reason:
+            raise _refused(number, operation, str(reason), reason.remedy) from None
+    return message.with_headers(headers)
+
+
+def _with_places(message: Message, numbered: Sequence[_Numbered]) -> Message:
+    text = before = _text(message)
+    for number, operation in numbered:
+        try:
+            text = _bounded(_edited(text, operation), than=before)
         except json_text.CannotEdit as reason:
             raise _refused(number, operation, str(reason), reason.remedy) from None
         except RecursionError:
             raise _refused(number, operation, "the payload nests too deep", "edit it by hand") from None
-    edited = message if text == before else _with_text(message, text)
-    return edited if headers is message.headers else edited.with_headers(headers)
+    return message if text == before else _with_text(message, text)
 
 
-def _is_of_body(operation: Operation) -> bool:
-    return not isinstance(operation, _OfHeader)
+def _with_bytes(message: Message, numbered: Sequence[_Numbered]) -> Message:
+    number, operation = numbered[-1]
+    if operation.payload == message.payload:
+        return message
+    try:
+        if message.envelope is not None:
+            operation.payload.decode()
+        return with_payload(message, operation.payload)
+    except (Refused, UnicodeDecodeError):
+        raise _refused(
+            number,
+            operation,
+            "the message is in an envelope of ours, whose data is JSON",
+            "give JSON, or leave out the letters in our envelope",
+        ) from None
+
+
+_APPLIED: dict[_What, Callable[[Message, list[_Numbered]], Message]] = {
+    _What.HEADERS: _with_headers,
+    _What.PAYLOAD: _with_bytes,
+    _What.PLACES: _with_places,
+}
 
 
 def _text(message: Message) -> str:
@@ -177,7 +242,7 @@ def _text(message: Message) -> str:
     except (ValueError, RecursionError):
         raise EditRefused(
             "the body is not JSON that could be edited by operations",
-            remedy="edit this letter alone, with a file: redrive edit --body",
+            remedy="give the whole payload by a file: --payload-file for all, redrive edit ID --from FILE for one",
         ) from None
     return text
 
@@ -255,17 +320,26 @@ def _check_class(number: int, operation: HeaderOperation, *, allow_sensitive: bo
         raise _refused(number, operation, "this header is locked", "leave it: it tells which message this is")
     if found is HeaderClass.SENSITIVE and not allow_sensitive:
         raise _refused(
-            number, operation, "this header is sensitive", "allow sensitive headers if it really has to change"
+            number,
+            operation,
+            "this header is sensitive",
+            "allow it with --allow-sensitive if it really has to change",
         )
 
 
 def _refused(number: int, operation: Operation, reason: str, remedy: str) -> EditRefused:
-    place = operation.name if isinstance(operation, _OfHeader) else operation.path
+    place = _place(operation)
     told = cut(place, _LONGEST_TOLD) or "the whole payload"
     kind = operation.__struct_config__.tag
     return EditRefused(
         f"operation {number} ({kind} {told}): {reason}", operation=number, place=place, remedy=remedy
     )
+
+
+def _place(operation: Operation) -> str:
+    if isinstance(operation, SetPayload):
+        return ""
+    return operation.name if isinstance(operation, _OfHeader) else operation.path
 
 
 def is_json(text: bytes) -> bool:

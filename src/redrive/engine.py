@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -26,6 +26,7 @@ from redrive.errors import PublishRefused, TransitionRefused, Unreachable
 from redrive.redriving import LEASE, SEND_DEADLINE, redriven, sender
 from redrive.run import WINDOW, Run, RunChange, RunStatus, Settled, Waiting
 from redrive.telemetry.error_facts import error_facts
+from redrive.volley import Volley
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,8 @@ log = structlog.get_logger("redrive.engine")
 
 _LOOK_EVERY = 1.0
 _MARK_EVERY = 1.0
+_TURN_EVERY = 0.2
+"""Seconds between two looks whether the next letter of a key may be sent."""
 _LEASE = LEASE + SEND_DEADLINE
 _AGAIN = 5.0
 """Seconds until a letter that the broker would not have just now is tried again."""
@@ -47,6 +50,8 @@ _AGAIN = 5.0
 
 class _Unsent(Enum):
     NOT_TRIED = auto()
+    BEHIND = auto()
+    """Not tried because the one before it in its lane was not sent."""
     NOT_NOW = auto()
     UNKNOWN = auto()
     """It may have been sent: whoever takes it over when its lease has run out sends it under the same id (T9)."""
@@ -75,6 +80,7 @@ class RunExecution:
         self._by = Actor(owner)
         self._key = key
         self._send = sender(transport, to_origin=run.plan.to_origin)
+        self._quick = None if run.plan.to_origin else transport
         self._brakes = Brakeman(run, store=store, transport=transport, clock=clock)
         self._windows: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(2)
@@ -124,6 +130,8 @@ class RunExecution:
             await self._change(RunChange.FINISH, "everything was sent")
         elif taken.waiting is Waiting.CANARY:
             await self._judge_canary()
+        elif taken.waiting is Waiting.ORDER:
+            await self._pause(_TURN_EVERY)
         elif self._windows:  # what is left is in our own hands
             await asyncio.wait(self._windows, timeout=_LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED)
         else:
@@ -146,15 +154,25 @@ class RunExecution:
 
     async def _window(self, taken: Taken) -> None:
         begins = self._clock.monotonic() + taken.begins_in
-        places = {
-            asyncio.create_task(self._send_one(claim, begins + at * taken.spacing)): at
-            for at, claim in enumerate(taken.claims)
-        }
-        waiting = set(places)
+        places: dict[asyncio.Task[Settled | _Unsent], int] = {}
+        last: dict[str | None, asyncio.Task[Settled | _Unsent]] = {}
+        volley = Volley(self._quick)
+        for at, claim in enumerate(taken.claims):
+            if taken.spacing == 0 and self._goes_at_once(volley, at, claim):
+                continue
+            before = None if claim.lane is None else last.get(claim.lane)
+            last[claim.lane] = asyncio.create_task(self._send_one(claim, begins + at * taken.spacing, before))
+            places[last[claim.lane]] = at
+        waiting: set[asyncio.Task[Any]] = set(places)
+        if not volley.empty:
+            waiting.add(asyncio.create_task(volley.over()))
         try:
             while waiting:  # at a low pace what is sent is marked all the same
                 done, waiting = await asyncio.wait(waiting, timeout=_MARK_EVERY)
-                await self._mark(taken, {places[task]: task.result() for task in done})
+                ended = {places[task]: task.result() for task in done if task in places}
+                landed = volley.landed().items()
+                ended |= {at: await self._became(taken.claims[at], error) for at, error in landed}
+                await self._mark(taken, ended)
         except Exception:
             self._halted.set()  # what cannot be marked is not sent either
             await asyncio.gather(*waiting, return_exceptions=True)
@@ -162,7 +180,9 @@ class RunExecution:
 
     async def _mark(self, taken: Taken, ended: dict[int, Settled | _Unsent]) -> None:
         faults.point("engine.sent")
-        if settled := [how for how in ended.values() if isinstance(how, Settled)]:
+        settled = [how for how in ended.values() if isinstance(how, Settled)]
+        settled += [_not_its_turn(taken.claims[at]) for at in _behind(ended) if at >= taken.taken_over]
+        if settled:
             await self._store.settle_together(settled, by=self._by)
         faults.point("engine.marked")
         if not_now := [taken.claims[at] for at, how in ended.items() if how is _Unsent.NOT_NOW]:
@@ -171,23 +191,40 @@ class RunExecution:
         # What another engine had may have been sent by it.
         if fresh := [taken.claims[at] for at in untried if at >= taken.taken_over]:
             await self._store.let_go(fresh, unsent=True)
+        untried += _behind(ended)
         if inherited := [taken.claims[at] for at in untried if at < taken.taken_over]:
             await self._store.let_go(inherited)
 
-    async def _send_one(self, claim: Claim, due: float) -> Settled | _Unsent:
+    def _goes_at_once(self, volley: Volley, at: int, claim: Claim) -> bool:
+        if claim.lane is not None or self._halted.is_set():
+            return False
+        try:
+            return volley.send(at, redriven(claim, self._key), queue=claim.target)
+        except Exception:  # noqa: BLE001  sent by itself it meets the same, and that is told then
+            return False
+
+    async def _send_one(
+        self, claim: Claim, due: float, before: asyncio.Task[Settled | _Unsent] | None
+    ) -> Settled | _Unsent:
         if not await self._turn(due):
             return _Unsent.NOT_TRIED
+        if before is not None and not _is_sent(await before):
+            return _Unsent.BEHIND
         try:
             async with asyncio.timeout(SEND_DEADLINE):
                 await self._send(redriven(claim, self._key), queue=claim.target)
-        except PublishRefused as refused:
-            await self._count_error(refused)
-            return Settled(claim, Transition.REFUSED, str(refused)) if refused.permanent else _Unsent.NOT_NOW
-        except Exception as cut:  # noqa: BLE001  whatever one letter meets does not hold up the others
-            await self._count_error(cut)
+        except Exception as met:  # noqa: BLE001  whatever one letter meets does not hold up the others
+            return await self._became(claim, met)
+        return await self._became(claim, None)
+
+    async def _became(self, claim: Claim, error: Exception | None) -> Settled | _Unsent:
+        if error is None:
+            self._brakes.sent()
+            return Settled(claim, Transition.SENT)
+        await self._count_error(error)
+        if not isinstance(error, PublishRefused):
             return _Unsent.UNKNOWN
-        self._brakes.sent()
-        return Settled(claim, Transition.SENT)
+        return Settled(claim, Transition.REFUSED, str(error)) if error.permanent else _Unsent.NOT_NOW
 
     async def _turn(self, due: float) -> bool:
         """False: the run was halted before its turn."""
@@ -232,6 +269,18 @@ class RunExecution:
             log.warning("a run could not be changed", run=self._id, change=str(change), **error_facts(away))
             return
         log.info("a run has been changed", run=self._id, change=str(change), reason=why)
+
+
+def _is_sent(ended: Settled | _Unsent) -> bool:
+    return isinstance(ended, Settled) and ended.outcome is Transition.SENT
+
+
+def _behind(ended: dict[int, Settled | _Unsent]) -> list[int]:
+    return [at for at, how in ended.items() if how is _Unsent.BEHIND]
+
+
+def _not_its_turn(claim: Claim) -> Settled:
+    return Settled(claim, Transition.UNCLAIM, "an earlier letter of its key was not sent")
 
 
 class RedriveEngine:

@@ -18,6 +18,9 @@ class HeaderClass(StrEnum):
     FREE = "free"
 
 
+HIDDEN = "(hidden)"
+"""What is shown in the place of a sensitive header's value."""
+
 _IDS = frozenset(
     {
         "id",

@@ -31,6 +31,8 @@ def letter_values(letter: DeadLetter) -> dict[str, Any]:
     told = {name: getattr(letter, name) for name in _SUMMARY} | {"status": str(letter.status)}
     return {
         **{name: _plain_moment(value) for name, value in told.items()},
+        "lane": letter.lane,
+        "blocked_by": letter.blocked_by,
         "message": _message_values(letter.message),
         "failures": [
             {"generation": generation, **_failure_values(failure)}
@@ -50,6 +52,7 @@ def letter_of(values: Any) -> DeadLetter:
         told = msgspec.convert(values, _Letter)
         return DeadLetter(
             **{name: getattr(told, name) for name in _SUMMARY},
+            lane=told.lane,
             message=_message(told.message),
             failures=tuple(_failure(each) for each in told.failures),
             generations=tuple(each.generation for each in told.failures),
@@ -173,6 +176,7 @@ class _Letter(msgspec.Struct):
     last_attempt_at: Moment
     changed_at: Moment
     message: _Message
+    lane: str | None = None
     failures: list[_Failure] = []
     revisions: list[_Revision] = []
     history: list[Happening] = []

@@ -51,6 +51,7 @@ class Overlay(msgspec.Struct, frozen=True):
     retry_count: int
 
 
+_RESET = Overlay(None, 0)
 _encoder = msgspec.json.Encoder()
 _envelope_decoder = msgspec.json.Decoder(Envelope)
 
@@ -185,9 +186,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def with_incremented_retry(self) -> Message:
         return msgspec.structs.replace(self, overlay=Overlay(self.error, self.retry_count + 1))
 
-    def with_reset(self) -> Message:
-        """As if it had never failed: no error, no retries, the same id and the same bytes."""
-        return msgspec.structs.replace(self, overlay=Overlay(None, 0))
+    def with_reset(self, *, headers: Headers | None = None) -> Message:
+        """As if it had never failed: no error, no retries, the same id and the same bytes; other headers, if they
+        are given.
+        """
+        kept = self.headers if headers is None else headers
+        reset = msgspec.structs.replace(self, overlay=_RESET, headers=kept)
+        reset.__dict__.update(self.__dict__)  # its body, and so its envelope if that was read, is the same
+        return reset
 
     def with_headers(self, headers: Headers) -> Message:
         return msgspec.structs.replace(self, headers=headers)

@@ -8,6 +8,9 @@ import random
 from typing import TYPE_CHECKING
 
 from redrive.consumer import ConsumerOptions
+from redrive.errors import ConfigurationError
+from redrive.in_order import LONGEST_HOLD
+from redrive.ordering import OrderedBy
 from redrive.policy import FailurePolicy, Retry
 from redrive.schedule import Schedule, explicit, exponential, fixed, linear
 from redrive.worker import QueuePlan
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from redrive.failure import FailureKind
     from redrive.handler import Handler
     from redrive.settings import KindsSettings, RetrySettings, Settings
+
+_LOOKED_AT = 100
+"""Attempts whose delays are looked at: a schedule that rises has reached its longest by then."""
 
 
 def plan(app: App, queue: str, settings: Settings) -> QueuePlan:
@@ -39,7 +45,32 @@ def plan(app: App, queue: str, settings: Settings) -> QueuePlan:
         sink=own.dead_letters.sink,
         expire_after=own.dead_letters.expire_after,
         notify_critical=own.dead_letters.notify_critical,
+        ordered_by=_order(app, handler, queue, settings),
     )
+
+
+def _order(app: App, handler: Handler | None, queue: str, settings: Settings) -> OrderedBy | None:
+    own = settings.for_queue(queue)
+    if own.ordered_by is None:
+        return None
+    ordered = f"queue {queue!r} is ordered by {own.ordered_by}"
+    if own.dead_letters.sink != "store":
+        raise ConfigurationError(
+            f"{ordered}, and its dead letters go to {own.dead_letters.sink!r}",
+            remedy='use sink = "store": only the store can tell what a message has to wait behind',
+        )
+    longest = _longest_delay(_retry(app, handler, queue, settings))
+    if longest > LONGEST_HOLD:
+        raise ConfigurationError(
+            f"{ordered}, and its retries wait for up to {longest:g} s, while the messages behind them are held;"
+            f" {LONGEST_HOLD:g} s is the most",
+            remedy="use shorter delays for this queue, or fewer attempts, and let a rule retry what is dead later",
+        )
+    return OrderedBy.parse(own.ordered_by)
+
+
+def _longest_delay(retry: Retry) -> float:
+    return max((retry.delays.base(number) for number in range(1, min(retry.attempts, _LOOKED_AT))), default=0.0)
 
 
 def _policy(app: App, handler: Handler | None, queue: str, settings: Settings) -> FailurePolicy:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from redrive.dead_letter import DeadLetter, Status
 from redrive.letter_query import Count, LetterQuery
+from redrive.search_terms import Field, FieldTerm, Filter, Op
 
 GROUPS_SHOWN = 20
 SAMPLE = 5
@@ -85,15 +86,23 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """How the last redrive of each of those ended."""
     earlier: Endings = Endings()
     """How the last redrives of their groups ended, whichever letters these were of."""
+    edited: int = 0
+    """Do not go back as they came: somebody has edited them."""
     last_chance: int = 0
     """Are QUARANTINED if they come back once more."""
     keyed: int = 0
-    """Have a key, of the first `keys_of`."""
+    """Have a key and are in no order, of the first `keys_of`."""
+    ordered: int = 0
+    """Of the same: their order is kept."""
     keys_of: int = 0
     same_key: int = 0
     """Have one that another letter of the same queue has too."""
     quarantined: Count = Count(0, exact=True)
-    """QUARANTINED letters of the same selection, which a run does not take."""
+    """QUARANTINED letters of the same selection."""
+    causes: Mapping[str, int] = {}
+    """Why those are, as far as they were looked at: the most letters first."""
+    releases: bool = False
+    """Whether the run takes those too."""
     sample: tuple[DeadLetter, ...] = ()
     """The oldest, without bodies."""
 
@@ -143,13 +152,19 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
         return next(level for level in WORST_FIRST if level in levels or level is Level.OK)
 
 
-def taken_of(selection: LetterQuery) -> LetterQuery:
-    """What a run takes of a selection: those that are PENDING, on all pages."""
-    return replace(selection, status=Status.PENDING, after=None, before=None, bodies=False)
+def taken_of(selection: LetterQuery, *, quarantined: bool = False) -> LetterQuery:
+    """What a run takes of a selection: those that are PENDING, and QUARANTINED ones if it is made for that,
+    on all pages.
+    """
+    found = replace(selection, status=Status.PENDING, after=None, before=None, bodies=False)
+    if not quarantined:
+        return found
+    either = FieldTerm(field=Field.STATUS, op=Op.IS, values=(str(Status.PENDING), str(Status.QUARANTINED)))
+    return replace(found, status=None, where=Filter((*selection.where.terms, either)))
 
 
-def left_alone(selection: LetterQuery) -> LetterQuery | None:
-    """The QUARANTINED letters that a selection names, and a run does not take. None: it names none."""
+def set_apart(selection: LetterQuery) -> LetterQuery | None:
+    """The QUARANTINED letters that a selection names. None: it names none."""
     if selection.status not in {None, Status.QUARANTINED}:
         return None
     return replace(taken_of(selection), status=Status.QUARANTINED)

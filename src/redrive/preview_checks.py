@@ -33,8 +33,9 @@ def judge(
         *_where_to(targets, to_origin=to_origin, backlog=BACKLOG if backlog is None else backlog),
         earlier_redrives(overview),
         generations(overview),
+        edits(overview),
         expiry(tuple(expired)),
-        quarantined(overview.quarantined),
+        quarantined(overview),
         order(overview),
     )
 
@@ -141,6 +142,13 @@ def generations(overview: Overview) -> Check:
     return _warn("generations", f"{found}: {remedy}")
 
 
+def edits(overview: Overview) -> Check:
+    if not overview.edited:
+        return _ok("edits", f"none of {_looked_at(overview)} was edited before")
+    found = f"{overview.edited:,} of {_looked_at(overview)} were edited before, and are sent as edited"
+    return _ok("edits", f"{found}: `revision:>0` in the filter finds them")
+
+
 def expiry(expired: tuple[Expired, ...]) -> Check:
     old = [each for each in expired if each.letters.number]
     if not old:
@@ -154,17 +162,26 @@ def expiry(expired: tuple[Expired, ...]) -> Check:
     return _warn("expiry", f"{', '.join(parts)}{more}, past their expiry: {remedy}")
 
 
-def quarantined(found: Count) -> Check:
+def quarantined(overview: Overview) -> Check:
+    found = overview.quarantined
     if not found.number:
         return _ok("quarantined", "no QUARANTINED letter matches")
-    remedy = "look at them and release those that may be sent"
-    return _warn("quarantined", f"{_count(found)} QUARANTINED match too and are not taken: {remedy}")
+    causes = ", ".join(f"{number:,} {cause or 'without a cause'}" for cause, number in overview.causes.items())
+    which = f"{_count(found)} QUARANTINED{f' ({causes})' if causes else ''}"
+    if overview.releases:
+        remedy = "make sure that nothing they were kept back for is left"
+        return _warn("quarantined", f"{which} are released and sent: {remedy}")
+    remedy = "look at them and release those that may be sent, or take all of them with --quarantined"
+    return _warn("quarantined", f"{which} match too and are not taken: {remedy}")
 
 
 def order(overview: Overview) -> Check:
+    looked_at = _oldest(overview.keys_of, overview.count)
+    kept = f"{overview.ordered:,} of {looked_at} are sent in their order, with what is parked behind them"
     if not overview.keyed:
-        return _ok("order", f"none of {_oldest(overview.keys_of, overview.count)} has a key")
-    found = f"{overview.keyed:,} of {_oldest(overview.keys_of, overview.count)} have a key"
+        return _ok("order", kept if overview.ordered else f"none of {looked_at} has a key")
+    found = f"{kept}; " if overview.ordered else ""
+    found += f"{overview.keyed:,} of {looked_at} have a key"
     if overview.same_key:
         found += f", {overview.same_key:,} the same as another"
     remedy = "they arrive behind what their consumer has seen since; check that it can take that"

@@ -41,7 +41,7 @@ async def preview(
     Without an inspector the broker tells what waits in a queue, not whether it is there and has a consumer.
     A broker that is away is a check of its own; a store that is away raises Unreachable.
     """
-    overview = await store.overview(plan.selection, at_most=plan.at_most)
+    overview = await store.overview(plan.selection, at_most=plan.at_most, quarantined=plan.quarantined)
     by_target = _by_target(plan, overview)
     targets = Targets() if plan.to_origin else await _look_at(list(by_target), transport, inspector)
     expired = await _expired(plan, overview, store, clock.now(), expire_after)
@@ -115,5 +115,5 @@ async def _expired(
         limits = {queue: limit for queue, limit in limits.items() if overview.oldest < limit}
     if not limits:
         return []
-    older = await store.count_older(plan.selection, limits, at_most=plan.at_most)
+    older = await store.count_older(plan.selection, limits, at_most=plan.at_most, quarantined=plan.quarantined)
     return [Expired(queue=queue, after=after[queue] or 0.0, letters=found) for queue, found in older.items()]

@@ -83,10 +83,16 @@ class Redriver:
         self._send = sender(transport, to_origin=to_origin)
 
     async def redrive(
-        self, letter_ids: Sequence[str], *, pace: Pace, on_progress: Callable[[int], None] | None = None
+        self,
+        letter_ids: Sequence[str],
+        *,
+        pace: Pace,
+        on_progress: Callable[[int], None] | None = None,
+        begun: bool = False,
     ) -> list[Outcome]:
         """One outcome per letter, in the given order. Raises Unreachable only if the very first claim cannot be
-        made; after that, whatever goes away, what is known is told.
+        made; after that, whatever goes away, what is known is told. `begun`: somebody else had them in hand and
+        may have sent them.
         """
         wanted = list(dict.fromkeys(letter_ids))
         key = await self._store.signing_key()
@@ -96,7 +102,7 @@ class Redriver:
             window = wanted[start : start + size]
             await pace.upcoming()
             try:
-                outcomes += await self._window(window, key, pace)
+                outcomes += await self._window(window, key, pace, begun=begun)
             except Unreachable as away:
                 if not outcomes:
                     raise
@@ -107,16 +113,37 @@ class Redriver:
                 return outcomes + _not_tried(wanted[start + size :], why)
         return outcomes
 
-    async def _window(self, letter_ids: list[str], key: bytes, pace: Pace) -> list[Outcome]:
+    async def send_begun(
+        self,
+        take: Callable[[int], Awaitable[list[Claim]]],
+        *,
+        pace: Pace,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[Outcome]:
+        """Sends what `take` gives, so many at a time, until it gives none: claims of others, taken over."""
+        key = await self._store.signing_key()
+        size = pace.window(WINDOW, within=_WINDOW_SECONDS)
+        outcomes: list[Outcome] = []
+        while claims := await take(size):
+            window = await self._send_all(claims, key, pace, begun=True)
+            outcomes += window
+            if on_progress is not None:
+                on_progress(len(window))
+            if _lost_contact(window) is not None:
+                break
+            await pace.upcoming()
+        return outcomes
+
+    async def _window(self, letter_ids: list[str], key: bytes, pace: Pace, *, begun: bool) -> list[Outcome]:
         claims = await self._store.claim(letter_ids, owner=self._actor.name, lease=LEASE)
         faults.point("redrive.after_claim")
-        outcomes = {outcome.letter_id: outcome for outcome in await self._send_all(claims, key, pace)}
+        outcomes = {outcome.letter_id: outcome for outcome in await self._send_all(claims, key, pace, begun=begun)}
         left = [letter_id for letter_id in letter_ids if letter_id not in outcomes]
         outcomes |= await self._explain(left)
         return [outcomes[letter_id] for letter_id in letter_ids]
 
-    async def _send_all(self, claims: list[Claim], key: bytes, pace: Pace) -> list[Outcome]:
-        sending = (self._send_and_mark(claim, key, pace) for claim in claims)
+    async def _send_all(self, claims: list[Claim], key: bytes, pace: Pace, *, begun: bool) -> list[Outcome]:
+        sending = (self._send_and_mark(claim, key, pace, begun=begun) for claim in claims)
         ended = await asyncio.gather(*sending, return_exceptions=True)  # none goes on behind another's error
         outcomes = [each for each in ended if isinstance(each, Outcome)]
         errors = [each for each in ended if isinstance(each, BaseException)]
@@ -124,16 +151,19 @@ class Redriver:
             raise errors[0]
         return outcomes
 
-    async def _send_and_mark(self, claim: Claim, key: bytes, pace: Pace) -> Outcome:
+    async def _send_and_mark(self, claim: Claim, key: bytes, pace: Pace, *, begun: bool) -> Outcome:
         try:
             await pace.turn()
-        except asyncio.CancelledError:  # interrupted before its turn: nothing was published (T16)
-            await self._store.settle(claim, Transition.UNCLAIM, by=self._because("interrupted"))
+        except asyncio.CancelledError:
+            if not begun:  # interrupted before its turn: nothing was published (T16)
+                await self._store.settle(claim, Transition.UNCLAIM, by=self._because("interrupted"))
             raise
         try:
             async with asyncio.timeout(SEND_DEADLINE):
                 await self._send(redriven(claim, key), queue=claim.target)
         except PublishRefused as refusal:
+            if begun:  # whoever had it before may have had a better answer
+                return _outcome(claim, Result.REFUSED, f"{refusal}; it may have been sent before")
             return await self._refused(claim, refusal)
         except (Unreachable, TimeoutError) as cut:  # T9: wait for T6
             return _outcome(claim, Result.UNKNOWN, str(cut) or f"no answer within {SEND_DEADLINE:g} s")
@@ -189,8 +219,7 @@ def sender(transport: Transport, *, to_origin: bool) -> Callable[..., Awaitable[
 
 def redriven(claim: Claim, key: bytes) -> Message:
     """What is sent: the same id and bytes, as if it had never failed, with a ticket that only we can write."""
-    message = claim.message.with_reset()
-    return message.with_headers(stamp(message.headers, claim.ticket, key))
+    return claim.message.with_reset(headers=stamp(claim.message.headers, claim.ticket, key))
 
 
 def _outcome(claim: Claim, result: Result, note: str = "") -> Outcome:

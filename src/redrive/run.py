@@ -8,6 +8,7 @@ the engine (`engine.py`) carries a run out, any number of engines at once.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -101,9 +102,18 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     target: str | None = None
     """Another queue than each letter's own."""
     to_origin: bool = False
+    quarantined: bool = False
+    """QUARANTINED letters of the selection as well."""
     edit: tuple[Operation, ...] = ()
+    """In this order."""
+    allow_sensitive: bool = False
+    """Whether the edit may touch headers that let somebody in (`header_class`)."""
+    schema: str = ""
+    """A JSON Schema that payloads have to fit as they are sent; other letters are passed over. Empty: none."""
     rate: float | None = None
     """Messages per second, over all engines; None: as fast as it goes."""
+    ceilings: Mapping[str, float] = {}
+    """Messages per second that these queues get from all runs together. The rate is within them."""
     canary: Canary = Canary()
     brakes: Brakes = Brakes()
     reason: str = ""
@@ -111,8 +121,11 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The automatic rule that made it; empty: a person."""
 
     def digest(self, count: int) -> str:
-        """What an approval is bound to: selection, target, edit and count, as they were shown."""
-        shown = (self.selection, self.at_most, self.target, self.to_origin, self.edit, count)
+        """What an approval is bound to: selection, target, edit with its permission and schema, and count, as they
+        were shown.
+        """
+        letters = (self.selection, self.at_most, self.quarantined, count)
+        shown = (letters, self.target, self.to_origin, self.edit, self.allow_sensitive, self.schema)
         return hashlib.sha256(_encoder.encode(shown)).hexdigest()
 
 
@@ -193,8 +206,22 @@ class Waiting(StrEnum):
     """Every letter was taken, and some are claimed: by another engine, or by one that died."""
     CANARY = "canary"
     """The outcomes of the canary's step decide."""
+    ORDER = "order"
+    """Letters of a key wait until the one before them is settled."""
     PACE = "pace"
     NOT_RUNNING = "not running"
+
+
+class PassedOver(StrEnum):
+    """Why a letter of the selection was not taken: its outcome in the run."""
+
+    NOT_EDITED = "not edited"
+    MISFIT = "did not fit the schema"
+    EDITED_MEANWHILE = "edited meanwhile"
+    NOT_PENDING = "not pending"
+    NOT_FOUND = "not found"
+    CAME_BACK_MEANWHILE = "came back meanwhile"
+    BLOCKED = "blocked"
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):

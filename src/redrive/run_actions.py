@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from redrive.approvals import approval_for, same_person
+from redrive.approvals import Shown, approval_for, same_person
 from redrive.dead_letter import Actor, Status
 from redrive.edit_diff import diff
+from redrive.edit_schema import check_by
 from redrive.editing import apply
 from redrive.engine import RedriveEngine
 from redrive.errors import EditRefused, NotFound, Refused, UsageError
 from redrive.letter_query import LetterQuery
+from redrive.preview import taken_of
 from redrive.previewing import preview
 from redrive.redriving import Outcome, unclaimed
 from redrive.run import CHANGES, Approval, RunChange, RunPlan, RunStatus
-from redrive.run_report import UNSENT, RunReport, Unsent, estimated_end
+from redrive.run_report import UNSENT, WHY, RunReport, Unsent, estimated_end
+from redrive.run_request import check_key, check_reason, check_same
+from redrive.search_terms import Field, FieldTerm, Filter, Op
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -46,6 +50,7 @@ class SortedOut(msgspec.Struct, frozen=True, kw_only=True):
     """Named letters, by what a run can do with them."""
 
     pending: tuple[str, ...]
+    """And QUARANTINED ones, if those are to be sent as well."""
     claimed: tuple[str, ...]
     """Being sent, by somebody who may have died of it."""
     left: tuple[Outcome, ...]
@@ -53,11 +58,14 @@ class SortedOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EditedSample(msgspec.Struct, frozen=True, kw_only=True):
-    """What the edit of a plan does to one letter, place by place; or why it does not fit."""
+    """What the edit of a plan does to one letter, place by place; or why it does not fit, or where the result
+    does not fit the plan's schema.
+    """
 
     letter_id: str
     differences: tuple[str, ...] = ()
     refused: str = ""
+    misfits: tuple[str, ...] = ()
 
 
 class RunActions:
@@ -73,29 +81,31 @@ class RunActions:
 
     # Making
 
-    async def sort_out(self, letter_ids: Sequence[str]) -> SortedOut:
-        """In the given order."""
+    async def sort_out(self, letter_ids: Sequence[str], *, quarantined: bool = False) -> SortedOut:
+        """In the given order. `quarantined`: a run can send those as well."""
         statuses: dict[str, Status] = {}
         for start in range(0, len(letter_ids), _PAGE):
             page = tuple(letter_ids[start : start + _PAGE])
             found = await self._runs.find(LetterQuery(ids=page, limit=len(page)))
             statuses |= {letter.id: letter.status for letter in found}
         of = {each: statuses.get(each) for each in letter_ids}
-        takeable = {Status.PENDING, Status.REDRIVING}
+        sent = {Status.PENDING, Status.QUARANTINED} if quarantined else {Status.PENDING}
+        takeable = {*sent, Status.REDRIVING}
         return SortedOut(
-            pending=tuple(each for each, status in of.items() if status is Status.PENDING),
+            pending=tuple(each for each, status in of.items() if status in sent),
             claimed=tuple(each for each, status in of.items() if status is Status.REDRIVING),
             left=tuple(unclaimed(each, status) for each, status in of.items() if status not in takeable),
         )
 
     async def plan_run(self, plan: RunPlan) -> PlannedRun:
         """NotFound if there is nothing to send; Unreachable if the broker is away, before anything is made."""
-        selection = msgspec.structs.replace(plan.selection, status=Status.PENDING, after=None, before=None)
+        check_reason(plan)
+        selection = taken_of(plan.selection, quarantined=plan.quarantined)
         found = (await self._runs.count(selection)).number
         count = found if plan.at_most is None else min(found, plan.at_most)
         if not count:
             raise NotFound(
-                "no pending letter matches",
+                f"no pending {'or quarantined ' if plan.quarantined else ''}letter matches",
                 remedy="`redrive list --status pending` with the same filter shows them",
             )
         await self._transport.depths(() if plan.target is None else (plan.target,))
@@ -103,12 +113,19 @@ class RunActions:
         targets = sources if plan.target is None else frozenset({plan.target})
         limited = self._policy.limited(plan, targets)
         rules, now = self._policy.approval, self._clock.now()
-        approval = approval_for(limited, count=count, queues=sources | targets, rules=rules, now=now)
+        edited = await self._edited_before(selection) if rules.edits else 0
+        shown = Shown(count=count, queues=sources | targets, edited=edited)
+        approval = approval_for(limited, shown, rules=rules, now=now)
         if approval is None and rules.more_than is not None:
             # Letters that come between here and its making must not carry it over the limit unseen.
             most = rules.more_than if plan.at_most is None else min(plan.at_most, rules.more_than)
             limited = msgspec.structs.replace(limited, at_most=most)
         return PlannedRun(plan=limited, count=count, approval=approval)
+
+    async def _edited_before(self, selection: LetterQuery) -> int:
+        """How many of them do not go back as they came: somebody has edited them, by hand or by a run."""
+        terms = (*selection.where.terms, FieldTerm(field=Field.REVISION, op=Op.MORE, values=(0,)))
+        return (await self._runs.count(msgspec.structs.replace(selection, where=Filter(terms)))).number
 
     async def _named_among(self, selection: LetterQuery) -> frozenset[str]:
         """Which of the queues that the settings say something about have letters in the selection."""
@@ -130,13 +147,24 @@ class RunActions:
         )
 
     async def edit_samples(self, plan: RunPlan, letter_ids: Sequence[str]) -> list[EditedSample]:
-        letters = [await self._runs.get(each) for each in letter_ids] if plan.edit else []
+        """What the plan's edit and schema say to these letters now. None if it has neither."""
+        letters = [await self._runs.get(each) for each in letter_ids] if plan.edit or plan.schema else []
         return [_edited(letter, plan) for letter in letters if letter is not None]
 
-    async def create_run(self, planned: PlannedRun) -> Run:
-        """Durable, its selection frozen. Awaiting approval if it needs one."""
+    async def create_run(self, planned: PlannedRun, *, key: str | None = None) -> Run:
+        """Durable, its selection frozen. Awaiting approval if it needs one. The same key again is the same run;
+        Refused if that is of another request.
+        """
         by = Actor(self._actor, planned.plan.reason)
-        return await self._runs.create_run(planned.plan, by=by, approval=planned.approval)
+        return await self._runs.create_run(planned.plan, by=by, approval=planned.approval, key=key)
+
+    async def run_made_by(self, key: str, plan: RunPlan) -> Run | None:
+        """The run that was made by that key before, if there is one. Refused if that is of another request."""
+        check_key(key)
+        made = await self._runs.keyed_run(key)
+        if made is not None:
+            check_same(made, plan)
+        return made
 
     # Looking
 
@@ -153,12 +181,16 @@ class RunActions:
             raise NotFound(f"no run {run_id}", remedy="`redrive runs` shows the ids")
         return found
 
-    async def runs(self, *, active: bool = False, limit: int = 50) -> list[Run]:
-        return await self._runs.runs(active=active, limit=limit)
-
     async def report(self, run_id: str) -> RunReport:
-        run = await self.run(run_id)
-        return RunReport(run=run, estimated_end=estimated_end(run, self._clock.now()))
+        return await self._report(await self.run(run_id))
+
+    async def reports(self, *, active: bool = False, limit: int = 50) -> list[RunReport]:
+        """The newest first."""
+        return [await self._report(run) for run in await self._runs.runs(active=active, limit=limit)]
+
+    async def _report(self, run: Run) -> RunReport:
+        in_doubt = await self._runs.in_doubt(run.id) if run.progress.in_hand else 0
+        return RunReport(run=run, estimated_end=estimated_end(run, self._clock.now()), in_doubt=in_doubt)
 
     async def run_history(self, run_id: str) -> list[Happening]:
         return await self._runs.run_history((await self.run(run_id)).id)
@@ -183,10 +215,11 @@ class RunActions:
         return found
 
     async def _reason(self, outcome: LetterOutcome) -> str:
-        """The last one that the letter's history gives for it."""
+        """The last one that the letter's history gives for it, or else what such an outcome always means."""
         letter = await self._runs.get(outcome.letter_id)
         history = () if letter is None else letter.history
-        return next((line.reason for line in reversed(history) if line.what == outcome.outcome), "")
+        told = (line.reason for line in reversed(history) if line.what == outcome.outcome)
+        return next(told, WHY.get(outcome.outcome, ""))
 
     # Deciding
 
@@ -217,10 +250,15 @@ class RunActions:
 
 def _edited(letter: DeadLetter, plan: RunPlan) -> EditedSample:
     try:
-        found = diff(letter.message, apply(letter.message, plan.edit))
+        after = apply(letter.message, plan.edit, allow_sensitive=plan.allow_sensitive)
     except EditRefused as refused:
         return EditedSample(letter_id=letter.id, refused=str(refused))
-    return EditedSample(letter_id=letter.id, differences=tuple(each.line() for each in found))
+    misfits = check_by(plan.schema).misfits(after) if plan.schema else []
+    return EditedSample(
+        letter_id=letter.id,
+        differences=tuple(each.line() for each in diff(letter.message, after)),
+        misfits=tuple(map(str, misfits)),
+    )
 
 
 def _check_allowed(run: Run, change: RunChange) -> None:

@@ -21,7 +21,7 @@ class RunPolicy(msgspec.Struct, frozen=True, kw_only=True):
     canary: Canary = Canary()
     brakes: Brakes = Brakes()
     ceilings: Mapping[str, float] = {}
-    """Messages per second that a queue may get from one run."""
+    """Messages per second that a queue may get from all runs together."""
     expire_after: Callable[[str], float | None] = _never
     """Seconds after which the letters of a queue are of no use any more."""
     approval: ApprovalRules = ApprovalRules()
@@ -32,8 +32,11 @@ class RunPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset(self.ceilings) | self.approval.queues
 
     def limited(self, plan: RunPlan, targets: Collection[str]) -> RunPlan:
-        """The plan at a rate that no ceiling of its target queues forbids."""
+        """The plan at a rate that no ceiling of its target queues forbids, and with those ceilings."""
+        ceilings = {queue: self.ceilings[queue] for queue in sorted(targets) if queue in self.ceilings}
+        return msgspec.structs.replace(plan, rate=self.rate_to(targets, plan.rate), ceilings=ceilings)
+
+    def rate_to(self, targets: Collection[str], rate: float | None) -> float | None:
+        """That rate, or the lowest ceiling of these queues if it is lower."""
         rates = [self.ceilings[queue] for queue in targets if queue in self.ceilings]
-        if plan.rate is not None:
-            rates.append(plan.rate)
-        return msgspec.structs.replace(plan, rate=min(rates, default=None))
+        return min(rates if rate is None else [*rates, rate], default=None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from redrive.run import Run, RunStatus
+from redrive.run import PassedOver, Run, RunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from redrive.run import Progress
 
 
-UNSENT = frozenset({"refused", "not edited", "not pending", "not found", "came back meanwhile"})
+UNSENT = frozenset({"refused", *PassedOver})
 """Outcomes of letters that were not sent, and that are not the run's to send any more."""
+
+
+WHY: dict[str, str] = {
+    PassedOver.NOT_PENDING: "somebody else has dealt with it since",
+    PassedOver.NOT_FOUND: "there is no such letter any more",
+    PassedOver.CAME_BACK_MEANWHILE: "it has failed once more since the run was made: look at it again",
+    PassedOver.BLOCKED: "an earlier letter of its key is open: send, resolve or discard that one first",
+}
+"""Of outcomes that no line of the letter's history explains."""
 
 
 class Unsent(msgspec.Struct, frozen=True):
@@ -32,6 +41,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     run: Run
     estimated_end: datetime | None = None
     """None: it has ended, does not run, or nothing is known yet."""
+    in_doubt: int = 0
+    """Letters that may have been sent, and that nobody goes on with."""
 
     @property
     def summary(self) -> str:

@@ -28,6 +28,7 @@ _CONDITIONS: dict[str, dict[str, str]] = {
     "created": {">": "later than", "<": "earlier than", ">=": "not earlier than", "<=": "not later than"},
     "attempts": _AMOUNTS,
     "generation": _AMOUNTS,
+    "revision": _AMOUNTS,
 }
 _NAMES = {f"{name}:": field.what for name, field in FIELDS.items()} | {
     name.partition(".")[0] + ".": what for name, (what, _) in OPEN_FIELDS.items()

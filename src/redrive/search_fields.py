@@ -115,6 +115,7 @@ FIELDS: dict[str, Reading] = {
     "event": Reading("the message's event type", "event:order.*", _text(Field.EVENT)),
     "attempts": Reading("how often it was tried", "attempts:>=3", _number(Field.ATTEMPTS)),
     "generation": Reading("which life it is in", "generation:>1", _number(Field.GENERATION)),
+    "revision": Reading("how often it was edited", "revision:>0", _number(Field.REVISION)),
     "owner": Reading("who owns its group", "owner:payments", _text(Field.OWNER)),
     "age": Reading("how long ago it was recorded", "age:>2d", read_age),
     "before": Reading("recorded before that moment", "before:2026-11-01", reader_of_side(Op.LESS)),

@@ -74,6 +74,7 @@ def _facts(
         Field.EVENT: (event_type,),
         Field.ATTEMPTS: (letter.attempts,),
         Field.GENERATION: (letter.generation,),
+        Field.REVISION: (letter.revision,),
         Field.OWNER: (owner,),
         Field.CREATED: (letter.created_at,),
         Field.CHANGED: (letter.changed_at,),

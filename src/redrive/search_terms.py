@@ -50,6 +50,8 @@ class Field(StrEnum):
     """The event type (`event_type`)."""
     ATTEMPTS = "attempts"
     GENERATION = "generation"
+    REVISION = "revision"
+    """0: as it came."""
     OWNER = "owner"
     """Of the letter's group."""
     CREATED = "created"
@@ -67,7 +69,7 @@ class FieldTerm(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     | event, owner                                  | EXISTS: not empty | none                          |
     | status, kind                                  | IS                | known ones, as they are kept  |
     | id, group                                     | BEGINS            | lower case, hexadecimal and - |
-    | attempts, generation                          | IS                | one or more, 0 to 2^31 - 1    |
+    | attempts, generation, revision                | IS                | one or more, 0 to 2^31 - 1    |
     |                                               | a comparison      | one                           |
     | created, changed                              | a comparison      | one, aware, in UTC            |
     """

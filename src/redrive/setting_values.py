@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, InstanceOf
 
 from redrive.duration import seconds
 from redrive.errors import FilterError
+from redrive.ordering import OrderedBy
 from redrive.run import MAX_RATE
 from redrive.search import parse
 from redrive.secret_url import SecretUrl
@@ -108,6 +109,15 @@ def _window(value: Any) -> Any:
     raise ValueError("should be two different times of a day, such as '02:00-05:00' or '22:00-04:00', or 'none'")
 
 
+def _order(value: Any) -> Any:
+    try:
+        if value is not None:
+            OrderedBy.parse(value)
+    except (ValueError, AttributeError):
+        raise ValueError("should be 'key', or 'header:' and the name of a header, or 'none'") from None
+    return value
+
+
 def time_zone(value: Any) -> Any:
     try:
         ZoneInfo(value)
@@ -142,6 +152,7 @@ OptionalRate = Annotated[
 ]
 Steps = Annotated[tuple[Positive, ...], BeforeValidator(_items)]
 OptionalName = Annotated[Annotated[str, Field(min_length=1)] | None, BeforeValidator(unset)]
+OptionalOrder = Annotated[str | None, BeforeValidator(_order), BeforeValidator(unset)]
 Timeout = Annotated[Seconds, Field(gt=0)]
 OptionalTimeout = Annotated[
     Annotated[float, BeforeValidator(seconds), Field(gt=0)] | None, BeforeValidator(unset), SECONDS

@@ -29,6 +29,7 @@ from redrive.setting_values import (
     FilterText,
     OptionalDelays,
     OptionalName,
+    OptionalOrder,
     OptionalPath,
     OptionalPositive,
     OptionalRate,
@@ -273,6 +274,8 @@ class QueueSettings(HandlingSettings):
     """With topology ttl-loop it stands in the place of `retry`."""
     redrive_rate: OptionalRate = None
     """Messages per second that the queue gets from a redrive run, at most. None: as the run says."""
+    ordered_by: OptionalOrder = None
+    """`key` or `header:NAME`: messages of one key stay in their order, also when one of them fails. None: no."""
 
 
 class SpoolSettings(Section):
@@ -367,10 +370,19 @@ class ApprovalSettings(Section):
     queues: QueueNames = ()
     """Letters of these queues, or sent to them."""
     edits: bool = False
-    """Runs that change messages."""
+    """Runs that change messages, or take letters that were edited before."""
+    quarantined: bool | Literal["auto"] = "auto"
+    """Runs that take letters out of quarantine. auto: if any rule above is set."""
     rules: bool = False
     """Whether this holds for the runs of automatic rules as well."""
     expires_after: Timeout = 86400.0
+
+    @property
+    def asks_about_quarantined(self) -> bool:
+        """Whether, with `auto` decided: a team that has approvals at all has them there too."""
+        if self.quarantined == "auto":
+            return self.more_than is not None or bool(self.queues) or self.edits
+        return self.quarantined
 
 
 class LogSettings(Section):

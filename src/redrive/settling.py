@@ -7,34 +7,40 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 import structlog
 
 from redrive import control, faults
 from redrive.dead_letter import Actor, DeadLetter, Entry, Recorded, Status
-from redrive.errors import NotDurable, Permanent, PublishRefused, Transient
+from redrive.errors import NotDurable, Permanent, PublishRefused, Transient, Unreachable
 from redrive.failure import Failure, FailureKind, Host, attempts_in, capture
 from redrive.fingerprint import cause, fingerprint
 from redrive.handler import in_thread, is_async
+from redrive.ordering import parked, parked_group
 from redrive.policy import Drop, RetryAfter
 from redrive.sinks import with_failure, with_trail
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from concurrent.futures import Executor
     from datetime import datetime
 
     from redrive.attempt import Attempts, Failed
     from redrive.availability import Availability
     from redrive.clock import Clock
+    from redrive.control import RedriveTicket
     from redrive.handler import DeadLetterHook, Handler
+    from redrive.ordering import OrderedBy
     from redrive.sinks import Kept, SinkChain
     from redrive.stores import DeadLetterStore
     from redrive.transports import Delivery, Transport
 
 log = structlog.get_logger("redrive.consumer")
+
+T = TypeVar("T")
 
 HOOK_TIMEOUT = 30.0
 _SINK_FIRST, _SINK_LAST = 0.5, 5.0
@@ -64,6 +70,7 @@ class Settling:
         host: Host,
         on_critical: Callable[[DeadLetter], object] | None = None,
         notify_critical: bool = True,
+        ordered_by: OrderedBy | None = None,
     ) -> None:
         self._handler = handler
         self._transport = transport
@@ -75,6 +82,7 @@ class Settling:
         self._host = host
         self._on_critical = on_critical
         self._notify_critical = notify_critical
+        self._ordered_by = ordered_by
         self._durable = asyncio.Event()
         self._durable.set()
         self._waiting = 0
@@ -136,16 +144,53 @@ class Settling:
         """T10. If the store is away the letter stays REDRIVEN, which is true: nobody has confirmed it."""
         faults.point("worker.before_confirm")
         try:
-            await self._availability.ask(lambda: self._confirm_ticket(delivery, how))
+            if self._ordered_by is None:
+                await self._availability.ask(lambda: self._confirm_ticket(delivery, how))
+            else:  # or everything behind it would wait for ever
+                await self._ask_until_answered(delivery, lambda: self._confirm_ticket(delivery, how))
         except Exception as error:  # noqa: BLE001  the handler has succeeded: it must not run again for this
             log.warning("redrive not confirmed", message_id=delivery.message.id, **error_facts(error))
         faults.point("worker.after_confirm")
 
     async def _confirm_ticket(self, delivery: Delivery, how: str) -> None:
-        key = await self._store.signing_key()
-        ticket = control.read_ticket(delivery.message.headers, delivery.queue, key)
-        if ticket is not None:
+        if (ticket := await self._ticket(delivery)) is not None:
             await self._store.confirm(ticket, by=Actor("consumer", f"{self._handler.name} {how}"))
+
+    async def _ticket(self, delivery: Delivery) -> RedriveTicket | None:
+        if not control.carries_ticket(delivery.message.headers):
+            return None
+        return control.read_ticket(delivery.message.headers, delivery.queue, await self._store.signing_key())
+
+    # Order.
+
+    async def ahead(self, lane: str, delivery: Delivery) -> str | None:
+        """The letter that this delivery has to wait behind, if there is one. While the store is away nobody knows:
+        then it waits, and nothing new is taken.
+        """
+        return await self._ask_until_answered(delivery, lambda: self._ahead(lane, delivery))
+
+    async def _ahead(self, lane: str, delivery: Delivery) -> str | None:
+        ticket = await self._ticket(delivery)
+        return await self._store.ahead(lane, of=None if ticket is None else ticket.letter_id)
+
+    async def _ask_until_answered(self, delivery: Delivery, question: Callable[[], Awaitable[T]]) -> T:
+        said = "the store is away, which alone knows the order of this queue: consumption pauses"
+        return await self._insist(lambda: self._availability.ask(question), delivery.queue, said)
+
+    async def park(self, delivery: Delivery, ahead: str) -> None:
+        """It has not failed and is not tried: a letter behind that one, and then it is acknowledged."""
+        now, error = self._clock.now(), parked()
+        transient, attempt = FailureKind.TRANSIENT, delivery.attempt
+        failure = capture(
+            error, attempt=attempt, at=now, kind=transient, handler=self._handler.name, host=self._host
+        )
+        failures = (*attempts_in(delivery.trail), failure)
+        entry = self._entry(delivery, failures, delivery.first_attempt_at or now, None)
+        kept = await self._record(
+            delivery, msgspec.structs.replace(entry, fingerprint=parked_group(delivery.queue))
+        )
+        about = {"message_id": delivery.message.id, "letter_id": kept.letter_id, "blocked_by": ahead}
+        log.info("message parked behind a dead one of its key", queue=delivery.queue, **about)
 
     async def _retry_or_dead_letter(self, delivery: Delivery, failed: Failed, delay: float) -> None:
         try:
@@ -184,13 +229,16 @@ class Settling:
         *,
         quarantine: str | None = None,
     ) -> None:
-        entry = self._entry(delivery, failures, first_attempt_at, quarantine)
+        kept = await self._record(delivery, self._entry(delivery, failures, first_attempt_at, quarantine))
+        self._tell(kept)
+        await self._call_hooks(kept)
+
+    async def _record(self, delivery: Delivery, entry: Entry) -> Kept:
         faults.point("worker.before_record")
         kept = await self._keep(entry)
         faults.point("worker.after_record")
         await self._ack(delivery)
-        self._tell(kept)
-        await self._call_hooks(kept)
+        return kept
 
     def _entry(
         self,
@@ -209,21 +257,24 @@ class Settling:
             at=self._clock.now(),
             first_attempt_at=first_attempt_at,
             quarantine=quarantine,
+            lane=None if self._ordered_by is None else self._ordered_by.lane(delivery.message, delivery.queue),
         )
 
     async def _keep(self, entry: Entry) -> Kept:
         """Tries the sinks until one takes the letter. Meanwhile nothing is acknowledged and nothing new taken."""
+        said = "no sink takes dead letters, consumption pauses"
+        return await self._insist(lambda: self._sinks.keep(entry), entry.queue, said)
+
+    async def _insist(self, ask: Callable[[], Awaitable[T]], queue: str, said: str) -> T:
         wait = _SINK_FIRST
         self._waiting += 1
         try:
             while True:
                 try:
-                    return await self._sinks.keep(entry)
-                except NotDurable as error:
+                    return await ask()
+                except (NotDurable, Unreachable) as error:
                     self._durable.clear()
-                    log.critical(
-                        "no sink takes dead letters, consumption pauses", queue=entry.queue, error=str(error)
-                    )
+                    log.critical(said, queue=queue, error=str(error))
                     await self._clock.sleep(wait)
                     wait = min(wait * 2, _SINK_LAST)
         finally:

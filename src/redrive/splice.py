@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 
 def with_payload(message: Message, payload: bytes) -> Message:
-    """The message with new bytes for its handler: the envelope's `data`, or a foreign message's whole body."""
+    """The message with new bytes for its handler: the envelope's `data`, or a foreign message's whole body. What
+    is white around `data`, such as the end of a file's last line, is not part of it.
+    """
     if message.envelope is None:
         return msgspec.structs.replace(message, body=payload)
-    return with_data(message, payload)
+    return with_data(message, payload.strip(b" \t\r\n"))
 
 
 def with_data(message: Message, data: bytes) -> Message:

@@ -164,6 +164,7 @@ def run_policy(settings: Settings) -> RunPolicy:
             more_than=approval.more_than,
             queues=frozenset(approval.queues),
             edits=approval.edits,
+            quarantined=approval.asks_about_quarantined,
             rules=approval.rules,
             expires_after=approval.expires_after,
         ),

@@ -24,6 +24,7 @@ from redrive.consumer import Consumer, ConsumerOptions
 from redrive.errors import ConfigurationError, CorruptFile, Unreachable
 from redrive.handler import Handler, NoHandler
 from redrive.message import Message  # noqa: TC001  binding reads it at run time
+from redrive.ordering import OrderedBy
 from redrive.policy import FailurePolicy
 from redrive.settling import Settling
 from redrive.sinks import BothSinks, QueueSink, Sink, SinkChain, SpoolSink, StoreSink
@@ -64,6 +65,8 @@ class QueuePlan(msgspec.Struct, frozen=True, kw_only=True):
     expire_after: float | None = None
     notify_critical: bool = True
     """Critical letters are logged as such, and the app's `on_critical` is called."""
+    ordered_by: OrderedBy | None = None
+    """Keeps messages of one key in their order."""
 
 
 class Worker:
@@ -257,6 +260,7 @@ class Worker:
             host=self._host,
             on_critical=self._app.critical_hook,
             notify_critical=plan.notify_critical,
+            ordered_by=plan.ordered_by,
         )
         attempts = Attempts(
             handler,
@@ -276,10 +280,13 @@ class Worker:
             suspects=Suspects(self._journal, settling, self._suspects_alone),
             options=plan.options,
             clock=self._clock,
+            ordered_by=plan.ordered_by,
         )
 
     def _sinks(self, plan: QueuePlan) -> list[Sink]:
         store, queue, spool = self._store_sink, QueueSink(self._transport), SpoolSink(self._spool)
+        if plan.ordered_by is not None:  # what lies elsewhere keeps nobody waiting
+            return [store]
         if plan.sink == "both":
             return [BothSinks(SinkChain([store, spool]), queue)]
         return [queue, store, spool] if plan.sink == "queue" else [store, spool, queue]

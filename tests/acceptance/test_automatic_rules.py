@@ -10,6 +10,8 @@ from datetime import UTC, datetime, time, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
 from redrive import App, Message, Retry
 from redrive.approvals import ApprovalRules
 from redrive.automatic import AutomaticRuns
@@ -241,11 +243,14 @@ async def test_the_settings_start_both_and_silence_resolves_what_nobody_confirms
         await asyncio.wait_for(started(Settings()), 30)  # there is nothing to serve
 
 
-async def test_two_engines_of_the_command_line_make_one_run_of_a_rule(tmp_path: Path) -> None:
-    shop = RunShop(tmp_path)
-    (tmp_path / "redrive.toml").write_text(
-        '[rules.technical]\nwhen = "queue:orders type:ValueError"\nwait = "0s"\nrate = 50\n'
-    )
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+async def test_f17_two_schedulers_in_two_engines_make_one_run_of_a_rule(
+    tmp_path: Path, store: str, request: pytest.FixtureRequest
+) -> None:
+    url = None if store == "sqlite" else request.getfixturevalue("postgres_store_url")
+    shop = RunShop(tmp_path, store_url=url)
+    with (tmp_path / "redrive.toml").open("a") as settings:
+        settings.write('[rules.technical]\nwhen = "queue:orders type:ValueError"\nwait = "0s"\nrate = 50\n')
     async with shop.with_dead_orders(40):
         shop.outcome = all_is_well
         engines = [await shop.started("engine"), await shop.started("engine")]

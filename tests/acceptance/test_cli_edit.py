@@ -165,6 +165,8 @@ def test_new_bytes_can_come_from_a_file_or_stdin(desk: Desk) -> None:
     file.write_bytes(b'{"order_id": 2}')
 
     assert edit(desk, first, "--from", str(file))[0] == 0
+    file.write_bytes(b'{"order_id": 2}\n')  # as editors end a file
+    assert edit(desk, first, "--from", str(file)) == (0, "Unchanged: nothing was done.\n", "")
     assert desk.redrive("edit", second, "--from", "-", "--reason", "r", "--yes", stdin="\x00new").code == 0
 
     assert desk.letter(first).message.data == {"order_id": 2}
@@ -234,7 +236,8 @@ def test_a_dry_run_and_a_missing_yes_save_nothing(desk: Desk, editor: Editor) ->
     dry = edit(desk, letter_id, "--dry-run")
     refused = desk.redrive("edit", letter_id, "--reason", "typo")
 
-    assert dry == (0, f"Would save revision 1 of letter {letter_id}. Nothing was changed.\n", "")
+    told = f"  ~ order_id: 1 -> 2\nWould save revision 1 of letter {letter_id}. Nothing was changed.\n"
+    assert dry == (0, told, "")
     assert refused.code == 5
     assert desk.letter(letter_id).revision == 0
 

@@ -170,9 +170,7 @@ async def test_the_copy_of_a_letter_that_the_store_has_is_known(tmp_path: Path, 
     def charge(order: dict[str, int]) -> None:
         raise ValueError(f"no customer {order['number']}")
 
-    async with workshop(
-        app, tmp_path, dead_letters={"sink": "both"}, broker_url=rabbitmq_url, opening=_without_lease
-    ) as shop:
+    async with workshop(app, tmp_path, dead_letters={"sink": "both"}, broker_url=rabbitmq_url) as shop:
         await shop.send("orders", {"number": 1}, {"number": 2})
         await until(lambda: _ready(shop.transport, "orders_dlq", 2))
         await shop.stop()
@@ -182,10 +180,6 @@ async def test_the_copy_of_a_letter_that_the_store_has_is_known(tmp_path: Path, 
 
         assert (collecting.collected["orders_dlq"].new, collecting.collected["orders_dlq"].again) == (0, 2)
         assert [letter.deliveries for letter in await shop.letters()] == [1, 1]
-
-
-def _without_lease(url: str, *, lease: float, **options: Any) -> Transport:  # noqa: ARG001  RabbitMQ has none
-    return open_transport(url, **options)
 
 
 async def _ready(transport: Transport, queue: str, number: int) -> bool:

@@ -353,7 +353,7 @@ async def test_messages_that_were_counted_and_not_met_are_told(
         done = await actions.reprocess(selection)
 
     assert (done.queue.sent, done.queue.not_met) == (2, 1)
-    assert tell(done, "orders_dlq") == 4
+    assert tell(done, selection) == 4
     assert "1 more were counted in orders_dlq and not met" in capsys.readouterr().err
 
 

@@ -165,6 +165,85 @@ def test_an_edit_needs_an_approval(desk: Desk) -> None:
     assert (ended.code, "messages are edited" in ended.err) == (5, True)
 
 
+def an_edited_order(desk: Desk) -> str:
+    [letter] = orders(desk, 1)
+    (desk.folder / "new.json").write_text('{"order_id": 2}')
+    assert desk.redrive("edit", letter, "--from", "new.json", "--reason", "wrong number", "--yes").code == 0
+    return letter
+
+
+@pytest.mark.parametrize("chosen", [("--queue", "orders"), ("--where", "order_id"), ()])
+def test_letters_that_were_edited_by_hand_need_an_approval(desk: Desk, chosen: tuple[str, ...]) -> None:
+    orders(desk, 1)
+    letter = an_edited_order(desk)
+
+    ended = desk.redrive("retry", *(chosen or (letter,)), "--yes")
+
+    assert (ended.code, "needs an approval: 1 letter was edited before" in ended.err) == (5, True), ended.err
+    assert desk.take("orders") == []
+
+
+def test_an_edit_that_is_sent_at_once_needs_an_approval(desk: Desk) -> None:
+    [letter] = orders(desk, 1)
+    (desk.folder / "new.json").write_text('{"order_id": 2}')
+
+    ended = desk.redrive("edit", letter, "--from", "new.json", "--reason", "wrong number", "--retry", "--yes")
+
+    assert (ended.code, "1 letter was edited before" in ended.err) == (5, True)
+
+
+def test_letters_beside_an_edited_one_need_no_approval(desk: Desk) -> None:
+    an_edited_order(desk)
+    orders(desk, 1, "mail")
+    assert desk.redrive("retry", "--queue", "mail", "--yes").code == 0
+
+
+def test_what_is_edited_after_it_was_shown_is_not_sent_by_the_approval(desk: Desk) -> None:
+    first, *_ = orders(desk, 4)
+    run = asked_for(desk)
+    (desk.folder / "new.json").write_text('{"order_id": 666}')
+    desk.redrive("edit", first, "--from", "new.json", "--reason", "nobody saw this", "--yes")
+
+    desk.redrive("runs", "approve", run["id"], "--as", "bob", "--yes")
+    ended = desk.redrive("runs", "resume", run["id"])
+
+    assert ended.out.splitlines()[0] == "Sent 3 letters back."
+    assert f"letter {first}: edited meanwhile: after an approval of the run was asked for" in ended.err
+    assert desk.letter(first).status is Status.PENDING
+
+
+def a_quarantined_order(desk: Desk) -> str:
+    [letter] = orders(desk, 1)
+    assert desk.redrive("quarantine", letter, "--reason", "kills its worker", "--yes").code == 0
+    return letter
+
+
+def test_letters_out_of_quarantine_need_an_approval_where_there_are_approvals(desk: Desk) -> None:
+    letter = a_quarantined_order(desk)
+
+    run = asked_for(desk, "--quarantined", "--reason", "worker is mended")
+    assert run["approval"]["why"] == "letters are taken out of quarantine"
+    assert "letters are taken out of quarantine" in desk.redrive("runs", "show", run["id"]).out
+    assert desk.letter(letter).status is Status.QUARANTINED
+
+    desk.redrive("runs", "approve", run["id"], "--as", "bob", "--yes")
+    assert desk.redrive("runs", "resume", run["id"]).out == "Sent 1 letter back.\n"
+    assert desk.letter(letter).status is Status.REDRIVEN
+
+
+@pytest.mark.parametrize("rules", ["", "[approval]\nmore_than = 3\nquarantined = false\n"])
+def test_a_team_without_that_approval_takes_letters_out_of_quarantine_itself(desk: Desk, rules: str) -> None:
+    (desk.folder / "redrive.toml").write_text(rules)
+    letter = a_quarantined_order(desk)
+
+    ended = desk.redrive(
+        *("retry", "--queue", "orders", "--quarantined", "--reason", "mended", "--set", "order_id=9", "--yes")
+    )
+
+    assert (ended.code, desk.letter(letter).status) == (0, Status.REDRIVEN), ended.err
+    assert [each.message.data for each in desk.take("orders")] == [{"order_id": 9}]
+
+
 def test_letters_that_come_between_cannot_carry_a_run_over_the_limit(desk: Desk) -> None:
     orders(desk, 2)
     desk.redrive("retry", "--queue", "orders", "--detach", "--yes")

@@ -1,19 +1,18 @@
 """F19: what a handler says about a redriven message arrives before the redriver has marked the letter as sent.
 
-The redriver stands still between its send and its mark, frozen for as long as the race takes; the worker is as
-quick as it likes. The letter must end as the table of transitions says, and never be stuck.
+The redriver, or the engine of a run, stands still between its send and its mark, frozen for as long as the race
+takes; the worker is as quick as it likes. The letter must end as the table of transitions says, never stuck.
 """
 
 from __future__ import annotations
 
 import signal
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from typing import NamedTuple
 
 import pytest
 
+from chaos.lab.rows import rows
 from chaos.lab.supervisor import KILLED, Child, Experiment, Nursery
 
 
@@ -28,25 +27,41 @@ class Letter(NamedTuple):
 
 
 def the_letter(lab: Experiment) -> Letter:
-    with closing(sqlite3.connect(lab.premises.store)) as store:
-        story = [after for (after,) in store.execute("SELECT after FROM audit ORDER BY id")]
-        query = "SELECT status, how, generation, fence, (SELECT count(*) FROM claims) FROM letters"
-        ((status, how, generation, fence, claims),) = store.execute(query).fetchall()
+    told = "SELECT after FROM audit WHERE letter_id IN (SELECT id FROM letters) ORDER BY id"
+    story = [after for (after,) in rows(lab.premises.letters, told)]
+    query = "SELECT status, how, generation, fence, (SELECT count(*) FROM claims) FROM letters"
+    [(status, how, generation, fence, claims)] = rows(lab.premises.letters, query)
     return Letter(status, how, generation, fence, claims, story)
 
 
 class Race:
     """One letter, and a redriver that is frozen when it has sent and not marked it."""
 
+    claimed, sent, marked = "redrive.after_claim", "redrive.after_send", "redrive.after_mark"
+
     def __init__(self, lab: Experiment, other: Nursery, plan: str, expect: str) -> None:
         self.lab = lab
         lab.produce((plan, expect))
         assert lab.run("work") == 0
-        self._slow = self._freeze(lab.start_redriving("redrive.after_send=hang:1"))
+        self._slow = self._freeze(self.start(f"{self.sent}=hang:1,{self.marked}=hang:0"))
         lab.nursery = other
 
+    def start(self, faults: str = "") -> Child:
+        """Somebody who sends what waits, and what others have claimed and not marked."""
+        return self.lab.start_redriving(faults)
+
+    def taken_over(self) -> Letter:
+        """Somebody has the letter in hand instead, and dies before it is sent."""
+        assert self.lab.ended(self.start(kill := f"{self.claimed}=kill9"), kill) == KILLED
+        return the_letter(self.lab)
+
+    def claimed_anew(self) -> Letter:
+        """As above, if it is pending again: nobody's run knows of it."""
+        assert self.lab.ended(self.lab.start_redriving(kill := f"{Race.claimed}=kill9"), kill) == KILLED
+        return the_letter(self.lab)
+
     def _freeze(self, redriver: Child) -> Child:
-        while not self.lab.struck("redrive.after_send"):
+        while not self.lab.struck(self.sent):
             assert not redriver.ended_within(0.01)
         redriver.signal(signal.SIGSTOP)
         return redriver
@@ -56,23 +71,51 @@ class Race:
         return the_letter(self.lab)
 
     def thaw(self) -> Letter:
-        """The redriver goes on, with its mark."""
+        """The redriver has gone on, and made its mark."""
         assert not self._slow.ended_within(0)
         self._slow.signal(signal.SIGCONT)
-        assert self._slow.wait() == 0, self.lab.told()
+        while not self.lab.struck(self.marked):
+            assert not self._slow.ended_within(0.01), self.lab.told()
         return the_letter(self.lab)
 
     def problems(self, copies: int = 1) -> list[str]:
+        assert self._slow.wait() == 0, self.lab.told()
         verdict = self.lab.verdict()
         return verdict.problems(duplicates_allowed=copies - 1)
 
 
-@pytest.fixture
-def race(experiment: Callable[..., Experiment], second_nursery: Nursery) -> Callable[[str, str], Race]:
-    return lambda plan, expect: Race(experiment(), second_nursery, plan, expect)
+class RaceOfEngines(Race):
+    """The same, of engines that carry a run out: in the end it is done."""
+
+    claimed, sent, marked = "engine.taken", "engine.sent", "engine.marked"
+    _engines = 0
+
+    def start(self, faults: str = "") -> Child:
+        self._engines += 1
+        later = 100.0 * self._engines
+        return self.lab.start("carry_out", faults, ahead=later, lease=60.0, once=True, slowly=0.3)
+
+    def problems(self, copies: int = 1) -> list[str]:
+        found = super().problems(copies)
+        undone = rows(self.lab.premises.letters, "SELECT id, status FROM runs WHERE status <> 'DONE'")
+        return found + [f"run {run} is {status}" for run, status in undone]
 
 
-def test_a_confirmation_before_the_mark_resolves_the_letter_and_the_mark_changes_nothing(
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(params=[Race, RaceOfEngines], ids=["redriver", "engine"])
+def race(
+    request: pytest.FixtureRequest, experiment: Callable[..., Experiment], store: str, second_nursery: Nursery
+) -> Callable[[str, str], Race]:
+    kind: type[Race] = request.param
+    return lambda plan, expect: kind(experiment(store=store), second_nursery, plan, expect)
+
+
+def test_f19_a_confirmation_before_the_mark_resolves_the_letter_and_the_mark_changes_nothing(
     race: Callable[[str, str], Race],
 ) -> None:
     racing = race("fail", "resolved")
@@ -86,7 +129,7 @@ def test_a_confirmation_before_the_mark_resolves_the_letter_and_the_mark_changes
     assert racing.problems() == []
 
 
-def test_a_message_that_comes_back_before_the_mark_is_pending_and_the_mark_changes_nothing(
+def test_f19_a_message_that_comes_back_before_the_mark_is_pending_and_the_mark_changes_nothing(
     race: Callable[[str, str], Race],
 ) -> None:
     racing = race("never", "letter")
@@ -99,35 +142,35 @@ def test_a_message_that_comes_back_before_the_mark_is_pending_and_the_mark_chang
     assert racing.problems() == []
 
 
-def test_the_mark_of_the_first_redrive_does_not_touch_the_second(race: Callable[[str, str], Race]) -> None:
+def test_f19_the_mark_of_the_first_redrive_does_not_touch_the_second(race: Callable[[str, str], Race]) -> None:
     racing = race("never", "any")
     racing.work()
-    assert racing.lab.ended(racing.lab.start_redriving(kill := "redrive.after_claim=kill9"), kill) == KILLED
-    claimed_again = the_letter(racing.lab)
+    claimed_again = racing.claimed_anew()
     assert claimed_again[:5] == ("REDRIVING", None, 2, 2, 1)
 
     assert racing.thaw() == claimed_again
 
 
-def test_the_mark_of_a_redriver_that_was_taken_over_fails_on_the_fence(race: Callable[[str, str], Race]) -> None:
+def test_f19_the_mark_of_a_redriver_that_was_taken_over_fails_on_the_fence(
+    race: Callable[[str, str], Race],
+) -> None:
     racing = race("fail", "resolved")
-    assert racing.lab.ended(racing.lab.start_redriving(kill := "redrive.after_claim=kill9"), kill) == KILLED
-    taken_over = the_letter(racing.lab)
+    taken_over = racing.taken_over()
     assert taken_over[:5] == ("REDRIVING", None, 1, 2, 1)
 
     assert racing.thaw() == taken_over
 
-    assert racing.lab.start_redriving().wait() == 0
+    assert racing.start().wait() == 0
     assert the_letter(racing.lab)[:5] == ("REDRIVEN", None, 1, 3, 0)
     assert racing.work().status == "RESOLVED"
     assert racing.problems(copies=2) == []
 
 
-def test_two_copies_that_are_both_confirmed_before_the_mark_resolve_the_letter_once(
+def test_f19_two_copies_that_are_both_confirmed_before_the_mark_resolve_the_letter_once(
     race: Callable[[str, str], Race],
 ) -> None:
     racing = race("fail", "resolved")
-    assert racing.lab.start_redriving().wait() == 0
+    assert racing.start().wait() == 0
 
     confirmed = racing.work()
     assert racing.thaw() == confirmed
@@ -136,16 +179,16 @@ def test_two_copies_that_are_both_confirmed_before_the_mark_resolve_the_letter_o
     assert racing.problems(copies=2) == []
 
 
-def test_of_two_copies_one_confirmed_and_one_back_before_the_mark_the_letter_waits_for_a_person(
+def test_f19_of_two_copies_one_confirmed_and_one_back_before_the_mark_the_letter_waits_for_a_person(
     race: Callable[[str, str], Race],
 ) -> None:
     racing = race("once", "any")
-    assert racing.lab.start_redriving().wait() == 0
+    assert racing.start().wait() == 0
 
     back = racing.work()
     assert back[:3] == ("PENDING", None, 2)
     assert racing.thaw() == back
 
     assert racing.problems(copies=2) == []
-    assert racing.lab.start_redriving().wait() == 0
+    assert racing.start().wait() == 0
     assert racing.work().generation == 3

@@ -6,19 +6,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 from redrive import App
-from redrive.transports.rabbitmq.transport import RabbitTransport
 from support.patience import until
 from support.rabbitmq_server import PrivateRabbit
 from support.workshop import workshop
 
 IMPATIENT = "application:set_env(rabbit, {}, {})."
-
-
-def opening(url: str, *, names: Any, clock: Any, lease: float) -> RabbitTransport:  # noqa: ARG001  embedded only
-    return RabbitTransport(url, names=names, clock=clock)
 
 
 async def test_a_delivery_that_the_broker_takes_back_is_handled_again_and_its_first_run_harms_nobody(
@@ -35,7 +29,7 @@ async def test_a_delivery_that_the_broker_takes_back_is_handled_again_and_its_fi
             await gate.wait()
         ended.append(number)
 
-    async with workshop(app, tmp_path, broker_url=own_rabbitmq.url, opening=opening) as shop:
+    async with workshop(app, tmp_path, broker_url=own_rabbitmq.url) as shop:
         await shop.send("orders", *range(5))
         await until(lambda: began.count(0) == 2)
         await until(lambda: 0 in ended)

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,15 +23,10 @@ from chaos.lab.scenarios import SUCCEED, Scenario
 from chaos.lab.supervisor import Experiment, Nursery
 from redrive import App, Transient
 from redrive.breaker import BreakerState
-from redrive.transports.rabbitmq.transport import RabbitTransport
 from support.patience import until
 from support.workshop import Workshop, workshop
 
 COPIES = 3
-
-
-def opening(url: str, *, names: Any, clock: Any, lease: float) -> RabbitTransport:  # noqa: ARG001  embedded only
-    return RabbitTransport(url, names=names, clock=clock)
 
 
 def test_what_somebody_sends_several_times_to_two_workers_is_one_letter_and_one_effect(
@@ -74,9 +68,7 @@ async def test_a_handler_that_always_fails_runs_as_often_as_it_may_and_no_more(
 
     retry = {"attempts": 4, "delays": ["10ms"], "jitter": "none"}
     worker = {"breaker_failures": 0}
-    async with workshop(
-        app, tmp_path, broker_url=rabbitmq_url, opening=opening, retry=retry, worker=worker
-    ) as shop:
+    async with workshop(app, tmp_path, broker_url=rabbitmq_url, retry=retry, worker=worker) as shop:
         await shop.send("orders", *range(10))
         await until(lambda: as_many_letters(shop, 10))
         await until(shop.empty)
@@ -103,9 +95,7 @@ async def test_while_everything_fails_the_messages_stay_with_the_broker_and_are_
 
     limits = {"breaker_failures": 5, "concurrency": 2, "breaker_pause": "200ms"}
     retry = {"attempts": 1}
-    async with workshop(
-        app, tmp_path, broker_url=rabbitmq_url, opening=opening, worker=limits, retry=retry
-    ) as shop:
+    async with workshop(app, tmp_path, broker_url=rabbitmq_url, worker=limits, retry=retry) as shop:
         [consumer] = shop.worker.consumers
         await shop.send("orders", *range(60))
         await until(lambda: consumer.breaker.state is BreakerState.OPEN)

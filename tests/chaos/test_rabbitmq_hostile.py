@@ -228,10 +228,6 @@ def published(request: pytest.FixtureRequest, rabbitmq_url: str) -> dict[bytes, 
     return {raw.body: raw.properties for raw in corpus()}
 
 
-def opening(url: str, *, names: Any, clock: Any, lease: float) -> RabbitTransport:  # noqa: ARG001  embedded only
-    return RabbitTransport(url, names=names, clock=clock)
-
-
 def came_as(message: Message) -> bytes:
     """The properties that a stored message says it came with, behind exchange and routing key."""
     prefix = b"amqp\x00" + short(b"") + short(b"orders")
@@ -249,7 +245,7 @@ async def test_they_are_stored_and_redriven_as_the_bytes_they_were(
     def refuse(_message: Message) -> None:
         raise Permanent("whatever it is")
 
-    async with workshop(app, tmp_path, broker_url=rabbitmq_url, opening=opening) as shop:
+    async with workshop(app, tmp_path, broker_url=rabbitmq_url) as shop:
         await until(lambda: letters_are(shop, len(published)), within=60)
         await until(shop.empty)
         await shop.stop()
@@ -292,7 +288,7 @@ async def test_they_come_again_and_go_home_from_the_dead_letter_queue_as_the_byt
         raise Transient("not yet") if len(seen[message.body or b""]) == 1 else Permanent("never")
 
     options: dict[str, Any] = {"worker": {"breaker_failures": 0}, "dead_letters": {"sink": "queue"}}
-    async with workshop(app, tmp_path, broker_url=rabbitmq_url, opening=opening, **options) as shop:
+    async with workshop(app, tmp_path, broker_url=rabbitmq_url, **options) as shop:
         await until(lambda: lying(shop, "orders_dlq", len(published)), within=60)
         await shop.stop()
         assert await all_letters(shop) == [], "the dead-letter queue takes all of them"

@@ -145,9 +145,7 @@ async def test_a_worker_that_may_not_write_loses_nothing(
             await producer.send(
                 Message.create(id=new_id(), sent_at=SystemClock().now(), queue="orders", data=number)
             )
-    async with workshop(
-        app, tmp_path, broker_url=user, opening=without_lease, dead_letters={"sink": "queue"}
-    ) as shop:
+    async with workshop(app, tmp_path, broker_url=user, dead_letters={"sink": "queue"}) as shop:
         await until(lambda: as_many_letters(shop, 10))
         await until(shop.empty)
         assert {letter.message.data for letter in await shop.letters()} == set(range(10))
@@ -173,7 +171,7 @@ async def test_what_cannot_wait_because_the_retry_queue_is_full_comes_again_at_o
             raise Transient("the first time")
         done.add(number)
 
-    async with workshop(app, tmp_path, broker_url=rabbitmq_url, opening=without_lease, start=False) as shop:
+    async with workshop(app, tmp_path, broker_url=rabbitmq_url, start=False) as shop:
         assert isinstance(shop.transport, RabbitTransport)
         administration = await shop.transport.administration()
         await administration.declare_queue(QueueSpec("orders_retry.100", FULL))
@@ -192,7 +190,3 @@ def a_user(server: RabbitServer, url: str, *, write: str) -> str:
     rights = {"configure": ".*", "read": ".*", "write": write}
     server.api("PUT", f"/permissions/{quote(vhost_of(url), safe='')}/{name}", rights)
     return url.replace("guest:guest@", f"{name}:secret@")
-
-
-def without_lease(url: str, *, names: Any, clock: Any, lease: float) -> RabbitTransport:  # noqa: ARG001  embedded only
-    return RabbitTransport(url, names=names, clock=clock)

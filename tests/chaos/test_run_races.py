@@ -23,12 +23,12 @@ from redrive.engine import RedriveEngine
 from redrive.errors import TransitionRefused
 from redrive.headers import header
 from redrive.letter_query import LetterQuery
-from redrive.message import Message
 from redrive.run import ENDED, WINDOW, Approval, Brakes, Run, RunChange, RunPlan, RunStatus, Waiting
 from redrive.stores import RunStore, open_store
 from redrive.transports import Names, open_transport
 from support.patience import until
-from support.run_shop import RunShop, all_is_well, no_such_customer
+from support.run_shop import all_is_well, no_such_customer
+from support.shop_desk import GatedShop
 
 PLAN = RunPlan(selection=LetterQuery(), rate=400.0, brakes=Brakes(came_back=None))
 ANN, BOB, CAROL = (Actor(name, "so") for name in ("ann", "bob", "carol"))
@@ -37,19 +37,6 @@ SLOWLY = replace(PLAN, rate=10.0)
 AT_EASE = replace(PLAN, rate=40.0)
 """Sent within some seconds, so that several things can happen meanwhile."""
 LETTERS = 240
-
-
-class GatedShop(RunShop):
-    """Its handler waits as long as the gate is closed."""
-
-    def __init__(self, folder: Path, *, store_url: str | None = None) -> None:
-        super().__init__(folder, store_url=store_url)
-        self.gate = asyncio.Event()
-        self.gate.set()
-
-    async def charge(self, message: Message) -> None:
-        await self.gate.wait()
-        await super().charge(message)
 
 
 class Stage:
@@ -171,7 +158,7 @@ async def history_of(store: RunStore, run_id: str) -> list[str]:
     return [line.what for line in lines]
 
 
-async def test_after_a_cancel_is_acknowledged_nothing_more_is_taken_and_the_rest_is_given_back(
+async def test_f18_after_a_cancel_is_acknowledged_nothing_more_is_taken_and_the_rest_is_given_back(
     stage: Callable[[int], Any],
 ) -> None:
     on: Stage = await stage(LETTERS)
@@ -199,7 +186,7 @@ async def test_after_a_cancel_is_acknowledged_nothing_more_is_taken_and_the_rest
     assert await history_of(on.store, run.id) == ["requested", "cancelled"]
 
 
-async def test_a_run_that_is_paused_and_resumed_again_and_again_sends_each_letter_once(
+async def test_f18_a_run_that_is_paused_and_resumed_again_and_again_sends_each_letter_once(
     stage: Callable[[int], Any],
 ) -> None:
     on: Stage = await stage(LETTERS)
@@ -224,7 +211,7 @@ async def test_a_run_that_is_paused_and_resumed_again_and_again_sends_each_lette
     assert await history_of(on.store, run.id) == ["requested", *(["paused", "resumed"] * 3), "finished"]
 
 
-async def test_nothing_is_taken_while_a_run_is_paused(stage: Callable[[int], Any]) -> None:
+async def test_f18_nothing_is_taken_while_a_run_is_paused(stage: Callable[[int], Any]) -> None:
     on: Stage = await stage(LETTERS)
     on.shop.outcome = all_is_well
     run = await on.store.create_run(SLOWLY, by=ANN)
@@ -244,7 +231,7 @@ async def test_nothing_is_taken_while_a_run_is_paused(stage: Callable[[int], Any
     assert (await on.run(run.id)).progress.taken == cancelled.progress.taken == paused.progress.taken
 
 
-async def test_of_two_who_approve_at_once_one_does_and_the_run_goes_once(stage: Callable[[int], Any]) -> None:
+async def test_f18_of_two_who_approve_at_once_one_does_and_the_run_goes_once(stage: Callable[[int], Any]) -> None:
     on: Stage = await stage(40)
     on.shop.outcome = all_is_well
     others = [await on.engine() for _ in range(2)]
@@ -268,7 +255,7 @@ async def test_of_two_who_approve_at_once_one_does_and_the_run_goes_once(stage: 
     assert list(on.redrive_ids().values()) == [1] * 40
 
 
-async def test_people_who_change_a_run_all_at_once_leave_one_story_that_adds_up(
+async def test_f18_people_who_change_a_run_all_at_once_leave_one_story_that_adds_up(
     stage: Callable[[int], Any],
 ) -> None:
     on: Stage = await stage(LETTERS)
@@ -308,7 +295,7 @@ async def _every_word_is_said(on: Stage, run_id: str) -> bool:
 # F19.
 
 
-async def test_confirmations_before_the_mark_resolve_and_the_mark_changes_nothing(
+async def test_f19_confirmations_before_the_mark_resolve_and_the_mark_changes_nothing(
     stage: Callable[[int], Any],
 ) -> None:
     on: Stage = await stage(12)
@@ -327,7 +314,7 @@ async def test_confirmations_before_the_mark_resolve_and_the_mark_changes_nothin
     assert await on.statuses() == {"RESOLVED": 12}
 
 
-async def test_letters_that_come_back_before_the_mark_are_pending_and_the_mark_changes_nothing(
+async def test_f19_letters_that_come_back_before_the_mark_are_pending_and_the_mark_changes_nothing(
     stage: Callable[[int], Any],
 ) -> None:
     on: Stage = await stage(12)
@@ -347,7 +334,7 @@ async def test_letters_that_come_back_before_the_mark_are_pending_and_the_mark_c
 
 
 @pytest.mark.parametrize("first_copy_is_well", [True, False])
-async def test_of_two_copies_one_confirmed_and_one_back_before_both_marks_the_letter_waits_for_a_person(
+async def test_f19_of_two_copies_one_confirmed_and_one_back_before_both_marks_the_letter_waits_for_a_person(
     stage: Callable[[int], Any],
     first_copy_is_well: bool,  # noqa: FBT001  pytest names it
 ) -> None:

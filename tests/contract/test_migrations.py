@@ -69,7 +69,7 @@ def _is_for_sqlite(_thing: object, name: str, *_: object) -> bool:
 
 def _is_for_postgresql(_thing: object, name: str | None, *_: object) -> bool:
     """Alembic does not ask for which database a foreign key is meant; the view's number is PostgreSQL's own."""
-    foreign_keys = {"fk_failures_letter_id_letters", "fk_revisions_letter_id_letters"}
+    foreign_keys = {f"fk_{table}_letter_id_letters" for table in ("claims", "failures", "revisions")}
     return name not in {*foreign_keys, "event_number", "ix_letters_event_number"}
 
 

@@ -179,6 +179,28 @@ async def test_a_queue_deleted_between_two_sends_is_made_again(rabbitmq_url: str
         assert {each.message.body for each in await taken(transport, 2)} == {b"two", b"three"}
 
 
+async def test_a_queue_deleted_before_something_is_sent_at_once_is_made_again(
+    rabbitmq_url: str, other: PlainClient
+) -> None:
+    word: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+    async with opened(rabbitmq_url) as transport:
+        await transport.send(message(b"one"))
+        other.channel.queue_delete("orders")
+        assert transport.send_at_once(message(b"two"), queue="orders", done=word.set_result)
+        assert await word is None
+        assert [each.message.body for each in await taken(transport)] == [b"two"]
+
+
+async def test_what_is_on_its_way_when_the_connection_is_lost_is_told_as_unknown(rabbitmq_url: str) -> None:
+    word: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+    async with proxied(rabbitmq_url) as proxy, opened(proxy.url) as transport:
+        await transport.send(message(b"one"))
+        proxy.hold_answers()
+        assert transport.send_at_once(message(b"two"), queue="orders", done=word.set_result)
+        proxy.cut()
+        assert isinstance(await word, Unreachable)
+
+
 async def test_declare_never_makes_nothing_and_says_what_to_do(rabbitmq_url: str, other: PlainClient) -> None:
     async with opened(rabbitmq_url, declare="never") as transport:
         with pytest.raises(PublishRefused, match="there is no queue 'orders'") as refused:

@@ -68,7 +68,7 @@ MUTANTS = (
     Mutant(
         name="run-that-takes-its-own-returns",
         file="stores/sql_runs_taking.py",
-        old="    return CAME_BACK_MEANWHILE if letter.id in stale else None\n",
+        old="    return PassedOver.CAME_BACK_MEANWHILE if letter.id in stale else None\n",
         new="    return None\n",
         why="a letter that has failed again since it was selected is sent once more",
         tests=(f"{_STORE}::test_a_letter_that_came_back_since_is_no_longer_what_was_selected",),
@@ -115,10 +115,12 @@ MUTANTS = (
         name="reprocess-removes-first",
         file="dead_letter_queue.py",
         old="""        try:
-            await self._transport.send(delivery.message""",
+            await self._transport.send(message, queue=home)
+""",
         new="""        await self._remove(delivery)
         try:
-            await self._transport.send(delivery.message""",
+            await self._transport.send(message, queue=home)
+""",
         why="a death or a refusal between the two leaves the message nowhere",
         tests=(f"{_REPROCESS}::test_messages_that_the_broker_refuses_stay_in_the_dead_letter_queue",),
     ),

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mutants import desk, driver, messages, worker
+from mutants import desk, driver, messages, order, worker
 
 if TYPE_CHECKING:
     from mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = (*driver.MUTANTS, *messages.MUTANTS, *worker.MUTANTS, *desk.MUTANTS)
+MUTANTS: tuple[Mutant, ...] = (
+    *driver.MUTANTS,
+    *messages.MUTANTS,
+    *worker.MUTANTS,
+    *order.MUTANTS,
+    *desk.MUTANTS,
+)

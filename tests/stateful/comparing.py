@@ -9,7 +9,7 @@ from redrive.testing.letters import a_group
 from stateful.ground import Ground, Shown
 from stateful.model_runs import Model, Run
 
-PASSED = {"not pending", "not found", "not edited", "came back meanwhile"}
+PASSED = {"not pending", "not found", "not edited", "edited meanwhile", "came back meanwhile"}
 PROGRESS_EVERY = 3
 TOLD_EVERY = 20
 """Steps after which all that people are shown is looked at too; it takes longer than the rows themselves."""

@@ -338,7 +338,7 @@ class TransitionTable(RuleBasedStateMachine):
                 said = "refused by its status"
             except Refused:
                 said = "edited meanwhile"
-            self.expect(said, self.model.revise(letter_id, body, base))
+            self.expect(said, self.model.revise(letter_id, body, base, self.now))
 
         self.step(again)
 

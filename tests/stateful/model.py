@@ -56,6 +56,7 @@ class Letter:
     held: Held | None = None
     by_hand: set[int] = field(default_factory=set)
     """Revisions that a person made, not a run."""
+    edited_at: datetime | None = None
     free: bool = True
     """Whether it may get another redrive id in this generation."""
 
@@ -271,7 +272,7 @@ class Letters:
             self.tell(letter, what, before)
         return unchanged
 
-    def revise(self, letter_id: str, body: bytes, base: int) -> int | str:
+    def revise(self, letter_id: str, body: bytes, base: int, now: datetime) -> int | str:
         """The new revision's number, or why not."""
         letter = self.letters.get(letter_id)
         if letter is None:
@@ -282,12 +283,13 @@ class Letters:
             return "refused by its status"
         if letter.revision != base:
             return "edited meanwhile"
-        self.edit(letter, body)
+        self.edit(letter, body, now)
         letter.by_hand.add(base + 1)
         return base + 1
 
-    def edit(self, letter: Letter, body: bytes) -> None:
+    def edit(self, letter: Letter, body: bytes, now: datetime) -> None:
         letter.bodies.append(body)
+        letter.edited_at = now
         self.lines.append((letter.id, "edited", f"revision {letter.revision - 1}", f"revision {letter.revision}"))
 
     def purge(self, ids: list[str]) -> dict[str, str | None]:

@@ -149,7 +149,7 @@ class Model(Letters):
             return Expected(waiting="pace", begins_in=begins_in)
         size = at_most if rate is None else min(at_most, max(1, int(rate * AHEAD)))
         expired = self._expired(run, now)[:size]
-        fresh = self._further(run, size - len(expired))
+        fresh = self._further(run, size - len(expired), now)
         if rate is not None:
             run.next_at = begin + timedelta(seconds=(len(expired) + len(fresh)) / rate)
         if not expired and not fresh:
@@ -166,12 +166,12 @@ class Model(Letters):
         mine = [(one.lease_until, each) for one, each in held if one.run == run.id and one.lease_until <= now]
         return [each for _, each in sorted(mine)]
 
-    def _further(self, run: Run, size: int) -> list[str]:
+    def _further(self, run: Run, size: int, now: datetime) -> list[str]:
         """Page by page, until one has something to take."""
         room, found = min([size, *run.rooms()]), list[str]()
         while room > 0 and not found and not run.exhausted:
             for each in self._page(run, room):
-                why = self._obstacle(run, each)
+                why = self._obstacle(run, each, now)
                 if why is None:
                     found.append(each)
                 else:
@@ -206,7 +206,7 @@ class Model(Letters):
             return False
         return run.last is None or letter.order > run.last
 
-    def _obstacle(self, run: Run, letter_id: str) -> str | None:
+    def _obstacle(self, run: Run, letter_id: str, now: datetime) -> str | None:
         letter = self.letters.get(letter_id)
         if letter is None:
             return "not found"
@@ -215,15 +215,18 @@ class Model(Letters):
         mine = (each for each in self.redrives.values() if each.letter == letter_id)
         if any(each.returned_at is not None and each.returned_at > run.created_at for each in mine):
             return "came back meanwhile"
+        if run.approval_ends is not None and letter.edited_at is not None and letter.edited_at > run.created_at:
+            self.lines.append((letter.id, "edited meanwhile", letter.status, letter.status))
+            return "edited meanwhile"  # whoever approved the run has not seen that
         if run.plan.edit is None:
             return None
-        return self._edited(letter, *run.plan.edit)
+        return self._edited(letter, *run.plan.edit, now)
 
-    def _edited(self, letter: Letter, wanted: bytes, new: bytes) -> str | None:
+    def _edited(self, letter: Letter, wanted: bytes, new: bytes, now: datetime) -> str | None:
         if letter.bodies[-1] != wanted:
             self.lines.append((letter.id, "not edited", letter.status, letter.status))
             return "not edited"
-        self.edit(letter, new)
+        self.edit(letter, new, now)
         return None
 
     def _why_none(self, run: Run) -> str | None:

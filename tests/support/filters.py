@@ -77,14 +77,14 @@ terms: st.SearchStrategy[Term] = st.one_of(
     ),
     st.builds(
         FieldTerm,
-        field=st.sampled_from([Field.ATTEMPTS, Field.GENERATION]),
+        field=st.sampled_from([Field.ATTEMPTS, Field.GENERATION, Field.REVISION]),
         op=comparisons,
         values=st.tuples(numbers),
         negated=negated,
     ),
     st.builds(
         FieldTerm,
-        field=st.sampled_from([Field.ATTEMPTS, Field.GENERATION]),
+        field=st.sampled_from([Field.ATTEMPTS, Field.GENERATION, Field.REVISION]),
         op=st.just(Op.IS),
         values=st.lists(numbers, min_size=1, max_size=3).map(tuple),
         negated=negated,

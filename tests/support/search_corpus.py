@@ -214,7 +214,7 @@ class Asker:
             moment = letter.created_at if field is Field.CREATED else letter.changed_at
             near = moment + timedelta(microseconds=self._random.choice([-1, 0, 1]))
             return FieldTerm(field=field, op=self._comparison, values=(near,), negated=self._negated)
-        if field in {Field.ATTEMPTS, Field.GENERATION}:
+        if field in {Field.ATTEMPTS, Field.GENERATION, Field.REVISION}:
             op = self._random.choice([Op.IS, self._comparison])
             return FieldTerm(field=field, op=op, values=(self._random.randrange(5),), negated=self._negated)
         if field in {Field.ID, Field.GROUP}:

@@ -109,7 +109,8 @@ async def workshop(
         store = open_store(store_url or f"sqlite:///{folder}/letters.db", clock=time)
         closing.push_async_callback(store.close)
         url = broker_url or f"embedded:///{folder}/broker.db"
-        transport = opening(url, names=names or Names(), clock=time, lease=lease)
+        leasing = {"lease": lease} if url.startswith("embedded:") else {}  # the others' brokers know their own
+        transport = opening(url, names=names or Names(), clock=time, **leasing)
         closing.push_async_callback(transport.close)
         journal = Journal(folder / "journal.db", clock=time)
         closing.push_async_callback(journal.close)

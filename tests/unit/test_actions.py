@@ -351,7 +351,7 @@ async def test_reprocess_stops_when_somebody_else_has_taken_the_rest(
     selection = await office.desk.select_dead("orders_dlq")
     await office.broker.send(a_message(), queue="orders_dlq")
     more = type(selection)(
-        dead_letter_queue="orders_dlq", home="orders", in_queue=3, in_other_hands=0, pending=(), unfinished=()
+        dead_letter_queue="orders_dlq", home="orders", in_queue=3, in_other_hands=0, pending=0, unfinished=()
     )
 
     done = await office.desk.reprocess(more)

@@ -138,5 +138,5 @@ def test_stamping_and_stripping_keep_the_users_headers_in_their_order(pairs: lis
 def test_a_new_ticket_replaces_an_older_one() -> None:
     newer = msgspec.structs.replace(TICKET, redrive_id="redrive-2", generation=3)
     twice = stamp(STAMPED, newer, KEY)
-    assert [name for name, _ in twice] == ["a", REDRIVE_ID, LETTER, GENERATION, SIGNATURE]
+    assert [name for name, _ in twice] == ["a", GENERATION, REDRIVE_ID, LETTER, SIGNATURE]
     assert read_ticket(twice, "orders", KEY) == newer

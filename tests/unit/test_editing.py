@@ -18,6 +18,7 @@ from redrive.editing import (
     Replace,
     Set,
     SetHeader,
+    SetPayload,
     apply,
     check_headers,
     json_value,
@@ -268,7 +269,7 @@ def test_what_does_not_fit_is_refused_by_its_number_and_place_without_values(ope
 def test_a_body_that_is_not_json_is_refused_for_body_operations_only(body: bytes | None) -> None:
     with pytest.raises(EditRefused, match="not JSON") as refused:
         apply(foreign(body), [setting("a", 1)])
-    assert "--body" in refused.value.remedy
+    assert "--from FILE" in refused.value.remedy
 
     assert apply(foreign(body), [SetHeader(name="tenant", value=json_value("acme"))]).body == body
 
@@ -389,3 +390,29 @@ def test_an_operation_that_no_message_could_take_cannot_exist(document: bytes) -
 
 def test_a_value_never_shows_in_a_repr() -> None:
     assert HIDDEN not in repr(setting("password", HIDDEN))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"<a/>", b"", b'1},"x":{', b"\xff", b'"\xed\xa0\x80"', b"[1", b'1,"data":2', b"{}{}", b"{" * 5000],
+    ids=range(9),
+)
+def test_a_payload_that_is_not_json_fits_foreign_messages_only(payload: bytes) -> None:
+    enveloped = Message.create(id="m-1", sent_at=WHEN, queue="orders", data={"a": 1})
+    with pytest.raises(EditRefused, match="whose data is JSON"):
+        apply(enveloped, [SetPayload(payload=payload)])
+    assert apply(foreign(b'{"a":1}'), [SetPayload(payload=payload)]).body == payload
+    assert apply(foreign(None), [SetPayload(payload=payload)]).body == payload
+
+
+def test_a_payload_in_an_envelope_is_its_data_without_what_is_white_around_it() -> None:
+    enveloped = Message.create(id="m-1", sent_at=WHEN, queue="orders", data={"a": 1})
+    edited = apply(enveloped, [SetPayload(payload=b'\n {"b": 2}\r\n')])
+    assert edited.body == (enveloped.body or b"").replace(b'{"a":1}', b'{"b": 2}')
+
+
+def test_operations_on_places_see_a_payload_that_was_set_before_them() -> None:
+    edit: list[Operation] = [setting("x", 1), SetPayload(payload=b'{"a":1}'), setting("b", 2)]
+    assert apply(foreign(b"{}"), edit).body == b'{"a":1,"b":2}'
+    with pytest.raises(EditRefused, match="not JSON"):
+        apply(foreign(b"{}"), [SetPayload(payload=b"<a/>"), setting("b", 2)])

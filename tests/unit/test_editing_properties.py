@@ -51,17 +51,21 @@ def pointer(tokens: tuple[str, ...]) -> str:
 
 
 @st.composite
-def operations(draw: st.DrawFn) -> Operation:
-    kind = draw(st.sampled_from([Add, Replace, Expect, Set, Remove, Move, Copy, Rename]))
+def operations(
+    draw: st.DrawFn, kinds: tuple[type[Any], ...] = (Add, Replace, Expect, Set, Remove, Move, Copy, Rename)
+) -> Operation:
+    kind = draw(st.sampled_from(kinds))
     write = draw(st.sampled_from([pointer, dotted]))
     path = write(draw(token_lists))
     if kind in (Move, Copy):
         source, target = draw(token_lists), draw(token_lists)
         assume(kind is Copy or target[: len(source)] != source or target == source)
-        return kind(path=write(target), source=write(source))
+        moved: Operation = kind(path=write(target), source=write(source))
+        return moved
     if kind is Remove:
         return Remove(path=path)
-    return Rename(path=path, to=draw(keys)) if kind is Rename else kind(path=path, value=draw(raws))
+    made: Operation = Rename(path=path, to=draw(keys)) if kind is Rename else kind(path=path, value=draw(raws))
+    return made
 
 
 @st.composite
@@ -193,9 +197,8 @@ def test_a_difference_is_told_if_and_only_if_there_is_one(one: bytes, other: byt
     assert all(len(text or "") <= MAX_TEXT + 40 for each in found for text in (each.before, each.after))
 
 
-@given(texts(), operations())
+@given(texts(), operations((Set, Replace)))
 def test_the_differences_of_an_edit_name_only_places_under_its_paths(body: bytes, operation: Operation) -> None:
-    assume(isinstance(operation, Set | Replace))
     assert isinstance(operation, Set | Replace)
     try:
         after = apply(foreign(body), [operation])

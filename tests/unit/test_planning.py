@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from redrive.app import App
+from redrive.errors import ConfigurationError
 from redrive.failure import FailureKind
+from redrive.ordering import OrderedBy
 from redrive.planning import plan
 from redrive.policy import Retry
 from redrive.schedule import fixed
@@ -91,3 +95,24 @@ def test_prefetch_is_the_queues_or_the_general_one_or_unset() -> None:
     assert plan(app_with(), "orders", Settings()).options.prefetch is None
     assert plan(app_with(), "orders", Settings.model_validate(settings)).options.prefetch == 500
     assert plan(app_with(), "mails", Settings.model_validate(settings)).options.prefetch == 50
+
+
+def ordered(**queue: Any) -> OrderedBy | None:
+    retry = {"attempts": 3, "delays": ["1s"]}
+    settings = {"retry": retry, "queues": {"orders": {"ordered_by": "key", **queue}}}
+    return plan(app_with(), "orders", Settings.model_validate(settings)).ordered_by
+
+
+def test_order_is_the_queues_own_to_ask_for() -> None:
+    assert ordered() == OrderedBy()
+    assert ordered(ordered_by="header:tenant") == OrderedBy("tenant")
+    assert plan(app_with(), "orders", Settings()).ordered_by is None
+
+
+def test_an_ordered_queue_needs_the_store_and_retries_that_can_be_waited_for() -> None:
+    with pytest.raises(ConfigurationError, match="its dead letters go to 'both'") as refused:
+        ordered(dead_letters={"sink": "both"})
+    assert 'sink = "store"' in (refused.value.remedy or "")
+    with pytest.raises(ConfigurationError, match="wait for up to 3600 s"):
+        ordered(retry={"delays": ["1s", "1h"]})
+    assert ordered(retry={"attempts": 2, "delays": ["1s", "1h"]})  # the hour is never waited for

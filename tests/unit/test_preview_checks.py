@@ -30,7 +30,7 @@ def test_a_run_without_a_danger_is_ok_in_everything() -> None:
     found = judge(an_overview(), FINE)
 
     assert {each.level for each in found} == {Level.OK}
-    assert len({each.name for each in found}) == len(found) == 9
+    assert len({each.name for each in found}) == len(found) == 10
 
 
 @pytest.mark.parametrize(
@@ -167,6 +167,16 @@ def test_quarantined_letters_that_match_are_a_warning(number: int, level: Level)
     assert check("quarantined", an_overview(quarantined=Count(number, exact=True))).level is level
 
 
+def test_letters_whose_order_is_kept_are_no_warning() -> None:
+    told = check("order", an_overview(ordered=7))
+
+    assert (told.level, told.text) == (
+        Level.OK,
+        "7 of them are sent in their order, with what is parked behind them",
+    )
+    assert check("order", an_overview(ordered=7, keyed=1)).level is Level.WARN
+
+
 @pytest.mark.parametrize(
     ("keyed", "same", "level", "words"),
     [
@@ -179,4 +189,14 @@ def test_keys_are_a_warning_about_order(keyed: int, same: int, level: Level, wor
     told = check("order", an_overview(keyed=keyed, same_key=same))
 
     assert told.level is level
+    assert words in told.text
+
+
+@pytest.mark.parametrize(
+    ("edited", "words"), [(0, "none of them was edited"), (3, "3 of them were edited before")]
+)
+def test_letters_that_go_back_edited_are_told(edited: int, words: str) -> None:
+    told = check("edits", an_overview(edited=edited))
+
+    assert told.level is Level.OK
     assert words in told.text

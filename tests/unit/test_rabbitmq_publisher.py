@@ -39,6 +39,10 @@ class Broker:
     def connection(self) -> Broker:
         return self
 
+    @property
+    def usable(self) -> bool:
+        return self.why_closed is None
+
     async def channel(self, _listener: Any) -> Broker:
         return self
 
@@ -92,7 +96,7 @@ def returned(publisher: Publisher, body: bytes, key: str = "orders", properties:
     publisher.returned(frame[7:-1], properties, body)
 
 
-async def outcome(task: asyncio.Task[None]) -> str:
+async def outcome(task: asyncio.Future[None]) -> str:
     try:
         async with asyncio.timeout(10):
             await task
@@ -113,6 +117,55 @@ async def test_each_confirm_lands_its_own(publisher: Publisher) -> None:
     assert not three.done()
     publisher.confirmed(3, multiple=True, taken=True)
     assert [await outcome(one), await outcome(three)] == ["there", "there"]
+
+
+def begin(publisher: Publisher, *bodies: bytes, key: bytes = b"orders") -> list[Any]:
+    """Without anybody who waits; a Future is told as whoever else would be."""
+    channel = publisher.open_channel
+    assert channel is not None
+    words = [asyncio.get_running_loop().create_future() for _ in bodies]
+    for word, body in zip(words, bodies, strict=True):
+        assert publisher.begin(channel, b"", key, NOTHING, body, word)
+    return words
+
+
+async def test_who_does_not_wait_is_told_the_same(publisher: Publisher) -> None:
+    flying = begin(publisher, *(b"%d" % number for number in range(4)))
+    returned(publisher, b"1")
+    publisher.confirmed(2, multiple=True, taken=True)
+    publisher.confirmed(3, multiple=False, taken=False)
+    publisher.closed(ConnectionLost("cut"))
+    assert [await outcome(each) for each in flying] == ["there", "unroutable", "refused False", "unknown"]
+
+
+async def test_nothing_begins_where_it_would_have_to_wait(broker: Broker, publisher: Publisher) -> None:
+    broker.block("memory")
+    assert publisher.open_channel is None
+    broker.unblock()
+    assert publisher.open_channel is not None
+
+
+async def test_nothing_begins_on_a_channel_that_is_closed(broker: Broker, publisher: Publisher) -> None:
+    broker.why_closed = ChannelClosed(200, "closed")
+    assert publisher.open_channel is None
+
+
+async def test_nothing_begins_for_a_queue_that_confirms_nothing(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishing, "_DOUBTFUL", 1)
+    doubts = publishing.Doubts()
+    publisher = Publisher(30.0, doubts)
+    await publisher.open(cast("Connection", broker))
+    begin(publisher, b"1")
+    doubts.add(b"orders")
+    channel = publisher.open_channel
+    assert channel is not None
+    word = asyncio.get_running_loop().create_future()
+    assert not publisher.begin(channel, b"", b"orders", NOTHING, b"2", word)
+    assert publisher.begin(channel, b"", b"mails", NOTHING, b"2", word)
+    publisher.closed(ConnectionLost("the test is over"))
+    assert await outcome(word) == "unknown"
 
 
 async def test_a_nack_is_a_refusal_that_is_worth_another_try(publisher: Publisher) -> None:

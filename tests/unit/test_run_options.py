@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from redrive.cli.run_options import RunOptions, share, steps
-from redrive.editing import Remove, Rename, Replace, Set, json_value
-from redrive.errors import EditRefused, UsageError
+from redrive.errors import UsageError
 from redrive.letter_query import LetterQuery
 from redrive.run import Brakes, Canary
 from redrive.run_policy import RunPolicy
 from redrive.settings import Settings
 from redrive.wiring import run_policy
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ORDERS = LetterQuery(queue="orders")
 USUAL = RunPolicy(
@@ -64,24 +58,6 @@ def test_what_is_no_share_is_refused(text: str) -> None:
 def test_a_rate_that_is_not_possible_is_refused(rate: float) -> None:
     with pytest.raises(UsageError, match="rate"):
         RunOptions(rate=rate).plan(ORDERS, USUAL)
-
-
-def test_edits_are_applied_patch_first_then_by_kind(tmp_path: Path) -> None:
-    patch = tmp_path / "patch.json"
-    patch.write_text('[{"op": "replace", "path": "/a", "value": 1}]')
-    options = RunOptions(patch=patch, remove=["c"], set_=["b=2", "d=x"], rename=["e=f"])
-    assert options.plan(ORDERS, USUAL).edit == (
-        Replace(path="/a", value=json_value(1)),
-        Rename(path="e", to="f"),
-        Set(path="b", value=json_value(2)),
-        Set(path="d", value=json_value("x")),
-        Remove(path="c"),
-    )
-
-
-def test_a_locked_header_is_refused_before_any_run_is_made() -> None:
-    with pytest.raises(EditRefused, match="locked"):
-        RunOptions(set_header=["x-redrive-id=1"]).plan(ORDERS, USUAL)
 
 
 def test_another_queue_and_the_first_exchange_exclude_each_other() -> None:

@@ -62,6 +62,8 @@ def _facts(letter: DeadLetter, now: datetime) -> Iterator[tuple[str, object]]:
     yield "sent", f"{cell(message.sent_at)}{f' by {message.source}' if message.source else ''}"
     if message.key is not None:
         yield "key", plain(message.key) if not message.key.isascii() else message.key.decode("ascii")
+    if letter.blocked_by is not None:
+        yield "blocked by", f"{letter.blocked_by}, an earlier letter of the same key"
     if message.metadata:
         yield "metadata", message.metadata
     yield "identity", letter.identity

@@ -13,8 +13,11 @@ from redrive.cli.changing import DryRunOption, LimitOption, RateOption, YesOptio
 from redrive.cli.invocation import at_desk, settings_of
 from redrive.cli.outcome import ExitCode
 from redrive.cli.output import note
+from redrive.cli.run_options import NameOption
+from redrive.cli.running import carried_out, code_of, needs_approval, tell_run
 from redrive.dead_letter import Status
 from redrive.errors import CorruptFile, Unreachable
+from redrive.run import RunStatus
 
 app = typer.Typer()
 
@@ -31,11 +34,13 @@ def reprocess(
     limit: LimitOption = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
+    name: NameOption = None,
 ) -> int:
-    """Put everything dead of one queue back: what lies in NAME_dlq, and the pending letters in the store.
+    """Put everything dead of one queue back: the pending letters in the store, and what lies in NAME_dlq.
 
-    Each message goes back once, to its own queue, with error and retry count reset. Where there is no store, or it
-    cannot be reached, only the queue is looked at.
+    Each message goes back once, to its own queue, with error and retry count reset. The letters are a run, as of
+    `retry --queue NAME`; what halts it keeps back the rest. Where there is no store, or it cannot be reached, only
+    the queue is looked at.
     """
     without = "--no-store" if no_store else _missing_store(ctx)
     with_store = without is None
@@ -54,11 +59,29 @@ def reprocess(
             typer.echo(f"Would reprocess {_parts(selection)}. Nothing was changed.")
             return ExitCode.OK
         confirm(f"Reprocess {_parts(selection)}?", yes=yes)
-        with progress("Reprocessing", selection.total) as advance:
-            done = await actions.reprocess(selection, rate=rate, on_progress=advance)
-        return tell(done, queue, with_store=with_store)
+        done = await _reprocessed(actions, selection, rate)
+        code = tell(done, selection)
+        if done.run is None:
+            return code
+        await tell_run(actions, done.run)
+        of_run = code_of(done.run, done.total, set())
+        return of_run if done.halted else code or of_run
 
-    return at_desk(ctx, work)
+    return at_desk(ctx, work, name=name, tells=True)
+
+
+async def _reprocessed(actions: Actions, selection: Selection, rate: float | None) -> Reprocessed:
+    run = await actions.begin_reprocessing(selection, rate=rate)
+    if run is not None and run.status is RunStatus.AWAITING_APPROVAL:
+        # A rule that wants a second look at these letters wants it for what goes to the same queue beside them.
+        if selection.in_queue:
+            note(f"What lies in {selection.dead_letter_queue} waits with it: give the command again then.")
+        raise needs_approval(run)
+    if run is not None:
+        run = await carried_out(actions, run)
+    left = selection.in_queue + len(selection.unfinished)
+    with progress("Reprocessing", left) as advance:
+        return await actions.end_reprocessing(selection, run, rate=rate, on_progress=advance)
 
 
 def _missing_store(ctx: typer.Context) -> str | None:
@@ -75,28 +98,27 @@ def _missing_store(ctx: typer.Context) -> str | None:
 
 
 def _parts(selection: Selection) -> str:
-    pending = len(selection.pending)
-    parts = _sum(selection.in_queue, pending, selection.dead_letter_queue, with_store=selection.with_store)
+    parts = _sum(selection.in_queue, selection.pending, selection)
     begun = len(selection.unfinished)
     return f"{parts}, and {begun} more if the command that began to send them died" if begun else parts
 
 
-def _sum(from_queue: int, from_store: int, queue: str, *, with_store: bool) -> str:
+def _sum(from_queue: int, from_store: int, selection: Selection) -> str:
     total = from_queue + from_store
     what = f"{total} message{'' if total == 1 else 's'}"
-    store = f", {from_store} from the store" if with_store else ""
-    return f"{what}: {from_queue} from the queue {queue}{store}"
+    store = f", {from_store} from the store" if selection.with_store else ""
+    return f"{what}: {from_queue} from the queue {selection.dead_letter_queue}{store}"
 
 
-def tell(done: Reprocessed, queue: str, *, with_store: bool = True) -> int:
-    """Writes what was done and what was not; the exit code."""
-    typer.echo(f"Reprocessed {_sum(done.queue.sent, done.from_store, queue, with_store=with_store)}")
-    others = [outcome for outcome in done.letters if outcome.result is not Result.SENT]
+def tell(done: Reprocessed, selection: Selection) -> int:
+    """Writes what was done and what was not, but for what its run can tell; the exit code."""
+    typer.echo(f"Reprocessed {_sum(done.queue.sent, done.from_store, selection)}")
+    others = [outcome for outcome in done.unfinished if outcome.result is not Result.SENT]
     under_way = [outcome for outcome in others if outcome.status is Status.REDRIVING]
     if under_way:
         note(f"{len(under_way)} begun by another process, for example {_example(under_way[0])}")
     failed = [outcome for outcome in others if outcome.status is not Status.REDRIVING]
-    troubles = [*_queue_troubles(done, queue), *_store_troubles(failed)]
+    troubles = [*_queue_troubles(done, selection), *_store_troubles(failed)]
     for trouble in troubles:
         note(trouble)
     if not troubles:
@@ -104,7 +126,10 @@ def tell(done: Reprocessed, queue: str, *, with_store: bool = True) -> int:
     return ExitCode.PARTLY if done.total else ExitCode.FAILED
 
 
-def _queue_troubles(done: Reprocessed, queue: str) -> Iterator[str]:
+def _queue_troubles(done: Reprocessed, selection: Selection) -> Iterator[str]:
+    queue = selection.dead_letter_queue
+    if done.halted and selection.in_queue:
+        yield f"{selection.in_queue} in {queue} were not tried: the run of the letters did not come to its end."
     if done.queue.came_back:
         yield f"{done.queue.came_back} came straight back and were left in {queue}: their handler still fails."
     if done.queue.refused:

@@ -10,21 +10,25 @@ import typer
 
 from redrive.actions import Actions
 from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, progress
+from redrive.cli.edit_options import EditOptions
 from redrive.cli.filters import GroupOption, LetterSelection, QueueOption, WhereOption
+from redrive.cli.given_file import check_stdin_once
 from redrive.cli.invocation import at_desk, settings_of
 from redrive.cli.letter_ids import OptionalIds, given_ids
 from redrive.cli.letters_sent import counted, tell_left, tell_outcomes
 from redrive.cli.option_sets import taking
-from redrive.cli.outcome import ExitCode
+from redrive.cli.outcome import ExitCode, complain
 from redrive.cli.output import Format, note, write_json
+from redrive.cli.run_edit import edit_summary
 from redrive.cli.run_options import RunOptions
 from redrive.cli.run_page import print_samples
 from redrive.cli.running import carried_out, needs_approval, tell_end
+from redrive.cli.typed_order import InTypedOrder, typed
 from redrive.clock import SystemClock
 from redrive.dead_letter import Status
 from redrive.errors import Refused, UsageError
 from redrive.letter_query import LetterQuery
-from redrive.preview import Level
+from redrive.preview import SAMPLE, Level
 from redrive.redriving import unclaimed
 from redrive.run import RunStatus
 
@@ -33,8 +37,9 @@ if TYPE_CHECKING:
 
     from redrive.actions import Outcome
     from redrive.preview import Preview
-    from redrive.run import RunPlan
-    from redrive.run_actions import PlannedRun, SortedOut
+    from redrive.run import Run, RunPlan
+    from redrive.run_actions import EditedSample, PlannedRun, SortedOut
+    from redrive.run_policy import RunPolicy
     from redrive.settings import Settings
 
 app = typer.Typer()
@@ -48,9 +53,21 @@ class _Asked:
     queue: QueueOption = None
     group: GroupOption = None
     limit: LimitOption = None
+    quarantined: Annotated[
+        bool, typer.Option("--quarantined", help="QUARANTINED ones as well: released and sent; needs --reason.")
+    ] = False
     detach: Annotated[
         bool, typer.Option("--detach", help="Only make the run: `redrive engine` carries it out.")
     ] = False
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="TEXT",
+            help="For scripts: the same key again goes on with the same run.",
+            show_default=False,
+        ),
+    ] = None
     dry_run: DryRunOption = False
     output: Annotated[
         Format, typer.Option("--output", "-o", help="How to write the preview of --dry-run: table, json.")
@@ -66,21 +83,26 @@ class _Asked:
         return selection.query(SystemClock().now())
 
 
-@app.command("retry")
+@app.command("retry", cls=InTypedOrder)
 @taking(_Asked, "asked")
 @taking(RunOptions, "options")
-def retry(ctx: typer.Context, ids: OptionalIds = None, *, asked: _Asked, options: RunOptions) -> int:
+@taking(EditOptions, "edits")
+def retry(
+    ctx: typer.Context, ids: OptionalIds = None, *, asked: _Asked, options: RunOptions, edits: EditOptions
+) -> int:
     """Send letters back to the queue they failed in: those that are named, or all pending ones that match.
 
     It makes a run: which letters is settled when it begins, each is sent with the same id and bytes, and what
     becomes of each is kept (`redrive runs show`). Ctrl-C pauses it; a crash loses none.
     """
+    check_stdin_once([*(ids or ()), *edits.sources])
     named = given_ids(ids) if ids else []
     _check_selected(named, asked)
     settings = settings_of(ctx)
+    planned = _Planning(options, edits, typed(ctx), asked.quarantined)
 
     async def work(actions: Actions) -> int:
-        retrying = _Retrying(actions, settings, asked, options)
+        retrying = _Retrying(actions, settings, asked, planned)
         if named:
             return await retrying.named(await actions.identify(named[: asked.limit]))
         return await retrying.selected()
@@ -93,6 +115,11 @@ def _check_selected(named: Sequence[str], asked: _Asked) -> None:
         raise UsageError(
             "ids and a filter exclude each other", remedy="name letters, or choose them with --where, not both"
         )
+    if named and asked.key is not None:
+        raise UsageError(
+            "--key is for letters that are chosen by a filter",
+            remedy="choose them with --where, --group or --queue; a letter that was sent is not sent again anyway",
+        )
     if not named and not asked.selects:
         raise UsageError(
             "no letters are chosen", remedy="name them, or choose them with --where, --group or --queue"
@@ -100,23 +127,38 @@ def _check_selected(named: Sequence[str], asked: _Asked) -> None:
 
 
 @dataclass(frozen=True)
+class _Planning:
+    """What is asked for beside the letters themselves."""
+
+    options: RunOptions
+    edits: EditOptions
+    typed: Sequence[str]
+    quarantined: bool
+
+    def plan(self, selection: LetterQuery, policy: RunPolicy, *, at_most: int | None = None) -> RunPlan:
+        plan = self.edits.onto(self.options.plan(selection, policy, at_most=at_most), self.typed)
+        return msgspec.structs.replace(plan, quarantined=self.quarantined)
+
+
+@dataclass(frozen=True)
 class _Retrying:
     actions: Actions
     settings: Settings
     asked: _Asked
-    options: RunOptions
+    planning: _Planning
 
     async def named(self, letters: list[str]) -> int:
-        found = await self.actions.sort_out(letters)
-        plan = self.options.plan(LetterQuery(ids=found.pending), self.actions.run_policy)
+        found = await self.actions.sort_out(letters, quarantined=self.asked.quarantined)
+        plan = self.planning.plan(LetterQuery(ids=found.pending), self.actions.run_policy)
         if self.asked.dry_run:
             return await self._preview_named(plan, found)
         if not found.pending and not found.claimed:
             return tell_outcomes(found.left)
         planned = await self.actions.plan_run(plan) if found.pending else None
+        await self._check_schema(plan, found.pending[:SAMPLE])
         _ask(plan, counted(len(letters)), yes=self.asked.yes)
         # What is being sent may be what somebody died of: then its lease runs out, and it is taken over.
-        others = [*found.left, *(await self.actions.retry(found.claimed) if found.claimed else ())]
+        others = [*found.left, *(await self.actions.retry(found.claimed, begun=True) if found.claimed else ())]
         place = {letter_id: at for at, letter_id in enumerate(letters)}
         others.sort(key=lambda each: place[each.letter_id])
         return tell_outcomes(others) if planned is None else await self._run(planned, others)
@@ -125,14 +167,28 @@ class _Retrying:
         query = self.asked.query()
         if query.group is not None:  # the beginning of an id could fit another group when letters are taken
             query = msgspec.structs.replace(query, group=(await self.actions.group(query.group)).id)
-        plan = self.options.plan(query, self.actions.run_policy, at_most=self.asked.limit)
+        plan = self.planning.plan(query, self.actions.run_policy, at_most=self.asked.limit)
         if self.asked.dry_run:
             return await self._preview(plan)
+        made = None if self.asked.key is None else await self.actions.run_made_by(self.asked.key, plan)
+        if made is not None:
+            note(f"Run {made.id} was made by this key before.")
+            return await self._go_on(made)
         await self._make_searchable(query)
         planned = await self.actions.plan_run(plan)
-        _warn(await self.actions.preview_run(plan))
+        shown = await self.actions.preview_run(plan)
+        _warn(shown)
+        await self._check_schema(plan, [letter.id for letter in shown.sample])
         _ask(plan, counted(planned.count), yes=self.asked.yes)
         return await self._run(planned)
+
+    async def _check_schema(self, plan: RunPlan, letter_ids: Sequence[str]) -> None:
+        """Before a run is made: whether the first letters would fit."""
+        if not plan.schema or self.planning.edits.pass_over:
+            return
+        samples = await self.actions.edit_samples(plan, letter_ids)
+        if unfit := [sample for sample in samples if sample.misfits]:
+            raise _does_not_fit(unfit, len(samples))
 
     async def _make_searchable(self, query: LetterQuery) -> None:
         """What the filter would not find yet must not be left out."""
@@ -163,15 +219,32 @@ class _Retrying:
         return ExitCode.OK if shown.count else ExitCode.NOTHING
 
     async def _run(self, planned: PlannedRun, others: Sequence[Outcome] = ()) -> int:
-        run = await self.actions.create_run(planned)
+        return await self._go_on(await self.actions.create_run(planned, key=self.asked.key), others)
+
+    async def _go_on(self, run: Run, others: Sequence[Outcome] = ()) -> int:
         if run.status is RunStatus.RUNNING and not self.asked.detach:
-            return await tell_end(self.actions, await carried_out(self.actions, run), others)
-        left = tell_left(others)
-        if run.status is RunStatus.AWAITING_APPROVAL:
-            raise needs_approval(run)
-        typer.echo(f"Made run {run.id} of {counted(run.total)}.")
-        note("`redrive engine` carries it out.")
-        return ExitCode.PARTLY if left else ExitCode.OK
+            run = await carried_out(self.actions, run)
+        elif run.status in {RunStatus.RUNNING, RunStatus.AWAITING_APPROVAL}:
+            return _left_to_others(run, others)
+        return await tell_end(self.actions, run, others)
+
+
+def _left_to_others(run: Run, others: Sequence[Outcome]) -> int:
+    left = tell_left(others)
+    if run.status is RunStatus.AWAITING_APPROVAL:
+        raise needs_approval(run)
+    typer.echo(f"Made run {run.id} of {counted(run.total)}.")
+    note("`redrive engine` carries it out.")
+    return ExitCode.PARTLY if left else ExitCode.OK
+
+
+def _does_not_fit(unfit: Sequence[EditedSample], looked_at: int) -> Refused:
+    for sample in unfit:
+        complain(f"letter {sample.letter_id} would not fit the schema: {'; '.join(sample.misfits)}")
+    return Refused(
+        f"{len(unfit)} of the first {counted(looked_at)} would not fit the schema: nothing was sent",
+        remedy="correct the edit or the schema; or --pass-over sends those that fit, and only those",
+    )
 
 
 def _warn(shown: Preview) -> None:
@@ -185,6 +258,6 @@ def _warn(shown: Preview) -> None:
 def _ask(plan: RunPlan, letters: str, *, yes: bool) -> None:
     if plan.to_origin:
         note("every queue bound to the exchange gets a copy, also those where the message did not fail")
-    edited = ", edited" if plan.edit else ""
+    edited = edit_summary(plan)
     where = "back" if plan.target is None else f"to {plan.target!r}"
     confirm(f"Send {letters} {where}{edited}?", yes=yes)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -17,7 +14,6 @@ from redrive.cli.filters import duration
 from redrive.errors import UsageError
 
 if TYPE_CHECKING:
-    from redrive.editing import Operation
     from redrive.letter_query import LetterQuery
     from redrive.run import Brakes, Canary, RunPlan
     from redrive.run_policy import RunPolicy
@@ -39,7 +35,7 @@ def _option(*names: str, metavar: str, help_: str, panel: str | None = None) -> 
     return option
 
 
-_CARE, _EDIT = "Care", "Edit"
+_CARE = "Care"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,26 +86,6 @@ class RunOptions:
             rich_help_panel=_CARE,
         ),
     ] = None
-    patch: Annotated[
-        Path | None,
-        _option("--patch", metavar="FILE", help_="A JSON Patch document (- is stdin).", panel=_EDIT),
-    ] = None
-    rename: Annotated[
-        list[str] | None, _option("--rename", metavar="PATH=NAME", help_="Rename a key.", panel=_EDIT)
-    ] = None
-    set_: Annotated[
-        list[str] | None,
-        _option("--set", metavar="PATH=VALUE", help_="Set a value, such as customer.id=17.", panel=_EDIT),
-    ] = None
-    remove: Annotated[
-        list[str] | None, _option("--remove", metavar="PATH", help_="Remove a value.", panel=_EDIT)
-    ] = None
-    set_header: Annotated[
-        list[str] | None, _option("--set-header", metavar="NAME=VALUE", help_="Set a header.", panel=_EDIT)
-    ] = None
-    remove_header: Annotated[
-        list[str] | None, _option("--remove-header", metavar="NAME", help_="Remove a header.", panel=_EDIT)
-    ] = None
     name: NameOption = None
 
     def plan(self, selection: LetterQuery, policy: RunPolicy, *, at_most: int | None = None) -> RunPlan:
@@ -123,26 +99,11 @@ class RunOptions:
             at_most=at_most,
             target=self.to,
             to_origin=self.original_exchange,
-            edit=_operations(self._edits()),
             rate=_rate(self.rate) or policy.rate,
             canary=self._canary(policy.canary),
             brakes=self._brakes(policy.brakes),
             reason=self.reason.strip(),
         )
-
-    def _edits(self) -> Iterator[tuple[str, str | bytes]]:
-        """In the order in which they are applied."""
-        if self.patch is not None:
-            yield "patch", _read(self.patch)
-        lists = {
-            "rename": self.rename,
-            "set": self.set_,
-            "remove": self.remove,
-            "set-header": self.set_header,
-            "remove-header": self.remove_header,
-        }
-        for option, texts in lists.items():
-            yield from ((option, text) for text in texts or ())
 
     def _canary(self, usual: Canary) -> Canary:
         canary = usual
@@ -163,16 +124,6 @@ class RunOptions:
         if self.max_backlog is not None:
             brakes = msgspec.structs.replace(brakes, backlog=self.max_backlog)
         return brakes
-
-
-def _operations(given: Iterator[tuple[str, str | bytes]]) -> tuple[Operation, ...]:
-    """The operations, none of which touches a header that nobody may touch."""
-    from redrive.edit_parsing import parse_operations  # noqa: PLC0415  not needed for --help
-    from redrive.editing import check_headers  # noqa: PLC0415  as above
-
-    operations = parse_operations(given)
-    check_headers(operations)
-    return operations
 
 
 def _rate(rate: float | None) -> float | None:
@@ -209,12 +160,3 @@ def share(text: str, option: str) -> float:
     if not 0 <= found <= 1:
         raise UsageError(f"{option}: {text!r} is not a share", remedy="write it like 20% or 0.2")
     return found
-
-
-def _read(source: Path) -> bytes:
-    if str(source) == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return source.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {source}: {error.strerror}", remedy="check the file's name") from None

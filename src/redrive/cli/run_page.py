@@ -15,6 +15,7 @@ from redrive.cli.ages import age
 from redrive.cli.escaping import escape
 from redrive.cli.letter_page import history_line, section
 from redrive.cli.output import cell, console
+from redrive.cli.run_edit import edit_facts, edit_record
 from redrive.duration import short
 from redrive.run_report import estimated_end, unsent
 from redrive.search import unparse
@@ -34,14 +35,15 @@ _LABEL_WIDTH = 14
 def run_record(report: RunReport) -> dict[str, Any]:
     """Everything about the run, for JSON and CSV."""
     run = report.run
-    plan = {"selection": selection_text(run.plan.selection), "edit": _edit(run.plan)}
-    keys = ("at_most", "target", "to_origin", "rate", "reason", "rule")
+    plan = {"selection": selection_text(run.plan.selection), "edit": edit_record(run.plan)}
+    keys = ("at_most", "target", "to_origin", "quarantined", "allow_sensitive", "schema", "rate", "reason", "rule")
     progress = {key: value for key, value in msgspec.structs.asdict(run.progress).items() if key != "taken"}
     return {
         **{key: getattr(run, key) for key in ("id", "status", "why", "requested_by")},
         **{key: getattr(run, key) for key in ("created_at", "changed_at", "ended_at", "total", "remaining")},
         **progress,
         "without_word": run.progress.without_word,
+        "in_doubt": report.in_doubt,
         "summary": report.summary,
         "estimated_end": report.estimated_end,
         **plan,
@@ -57,7 +59,9 @@ def print_samples(samples: Sequence[EditedSample]) -> None:
     """What an edit does to the first letters of a selection."""
     for sample in samples:
         refused = [f"does not fit: {sample.refused}"] if sample.refused else []
+        misfits = [f"! does not fit the schema: {each}" for each in sample.misfits]
         lines = [*refused, *sample.differences] or ["unchanged"]
+        lines += misfits
         typer.echo("\n".join((f"\nEdit of letter {sample.letter_id}", *(f"  {escape(line)}" for line in lines))))
 
 
@@ -78,10 +82,18 @@ def page(report: RunReport, history: Sequence[Happening], now: datetime) -> Iter
     run = report.run
     yield "bold", f"Run {run.id}  {run.status}{f': {escape(run.why)}' if run.why else ''}"
     yield "", f"  {report.summary}"
+    if report.in_doubt:
+        yield "bold", f"  {doubt_text(report)}"
     for label, value in _facts(report, now):
         yield "", f"  {label:<{_LABEL_WIDTH}}{cell(value)}"
     if history:
         yield from section("History", "\n".join(map(history_line, history)))
+
+
+def doubt_text(report: RunReport) -> str:
+    whose = "1 letter is" if report.in_doubt == 1 else f"{report.in_doubt} letters are"
+    settle = f"redrive runs settle {report.run.id}"
+    return f"{whose} in doubt: sent or not, nobody knows. `{settle} --send-again`, or `--sent` if you do"
 
 
 def _facts(report: RunReport, now: datetime) -> Iterator[tuple[str, object]]:
@@ -109,8 +121,7 @@ def _plan_facts(plan: RunPlan, stage: int) -> Iterator[tuple[str, object]]:
     if plan.canary.steps:
         ramp = " -> ".join(map(str, plan.canary.steps))
         yield "canary", f"{ramp}, {stage} behind it; {plan.canary.at_most_back:.0%} may come back"
-    for operation in _edit(plan):
-        yield "edit", operation
+    yield from edit_facts(plan)
     if plan.reason:
         yield "reason", plan.reason
     if plan.rule:
@@ -121,10 +132,6 @@ def _approval_text(approval: Approval) -> str:
     if approval.by is not None and approval.at is not None:
         return f"by {approval.by} at {cell(approval.at)} ({approval.why})"
     return f"needed until {cell(approval.expires_at)}: {approval.why}"
-
-
-def _edit(plan: RunPlan) -> list[Any]:
-    return [msgspec.json.decode(msgspec.json.encode(operation)) for operation in plan.edit]
 
 
 def selection_text(selection: LetterQuery) -> str:

@@ -98,10 +98,15 @@ async def tell_end(actions: Actions, run: Run, others: Sequence[Outcome] = ()) -
     for each in others:
         if each.result is not Result.SENT:
             tell_outcome(each)
+    await tell_run(actions, run)
+    return code_of(run, sent, {each.result for each in others if each.result is not Result.SENT})
+
+
+async def tell_run(actions: Actions, run: Run) -> None:
+    """What of it was not sent and why, what it is now, and where to look."""
     await _tell_unsent(actions, run)
     _tell_halt(run)
     note(f"Run {run.id} is {run.status}: `redrive runs show {run.id}` tells what becomes of its letters.")
-    return _code(run, sent, {each.result for each in others if each.result is not Result.SENT})
 
 
 async def _tell_unsent(actions: Actions, run: Run) -> None:
@@ -126,8 +131,8 @@ def _tell_halt(run: Run) -> None:
         complain(f"run {run.id} is {run.status}: {run.why}", "look at what came back before you make another run")
 
 
-def _code(run: Run, sent: int, others: set[Result]) -> int:
-    """`others` are what became of letters that are not the run's."""
+def code_of(run: Run, sent: int, others: set[Result]) -> int:
+    """`sent` is how many went back in all; `others` are what became of letters that are not the run's."""
     if run.status is RunStatus.PAUSED and run.why == _INTERRUPTED:
         return ExitCode.INTERRUPTED
     results = others | ({Result.REFUSED} if run.progress.refused else set())

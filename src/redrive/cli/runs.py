@@ -8,21 +8,25 @@ import typer
 
 from redrive.actions import Actions
 from redrive.cli.ages import age
-from redrive.cli.changing import DryRunOption, YesOption, confirm
+from redrive.cli.changing import DryRunOption, RateOption, YesOption, confirm
 from redrive.cli.invocation import at_desk
-from redrive.cli.letters_sent import counted
+from redrive.cli.letters_sent import counted, tell_outcomes
 from redrive.cli.outcome import ExitCode
 from redrive.cli.output import Column, Format, FormatOption, note, write_json, write_rows
 from redrive.cli.reasons import given_reason
+from redrive.cli.run_edit import edit_summary
 from redrive.cli.run_options import NameOption
 from redrive.cli.run_page import outcome_record, print_run, run_record
 from redrive.cli.running import carried_out, tell_end
 from redrive.clock import SystemClock
+from redrive.errors import UsageError
+from redrive.redriving import LEASE, SEND_DEADLINE
 from redrive.run import LetterOutcome, RunChange, RunStatus
-from redrive.run_report import RunReport, estimated_end, summary
+from redrive.run_report import summary
 
 if TYPE_CHECKING:
     from redrive.run import Run
+    from redrive.run_report import RunReport
 
 app = typer.Typer()
 
@@ -43,10 +47,21 @@ _WRITTEN = tuple(
     for key in (
         *("id", "status", "why", "requested_by", "created_at", "changed_at", "ended_at", "total", "remaining"),
         *("in_hand", "sent", "confirmed", "came_back_same", "came_back_new", "refused", "released", "by_hand"),
-        *("last_sent_at", "without_word", "passed_over", "summary", "estimated_end", "selection", "edit"),
-        *("at_most", "target", "to_origin", "rate", "reason", "rule", "canary", "stage", "brakes", "approval"),
+        *(
+            "last_sent_at",
+            "without_word",
+            "in_doubt",
+            "passed_over",
+            "summary",
+            "estimated_end",
+            "selection",
+            "edit",
+        ),
+        *("at_most", "target", "to_origin", "quarantined", "allow_sensitive", "schema"),
+        *("rate", "reason", "rule", "canary", "stage", "brakes", "approval"),
     )
 )
+TAKEN_OVER_AFTER = LEASE + SEND_DEADLINE
 _LETTERS = tuple(Column(key, key.upper().replace("_", " ")) for key in LetterOutcome.__struct_fields__)
 
 RunArgument = Annotated[
@@ -78,7 +93,7 @@ def list_(
 
 
 def _list(ctx: typer.Context, *, active: bool = False, limit: int = 50, output: Format = Format.TABLE) -> int:
-    found = at_desk(ctx, lambda actions: actions.runs(active=active, limit=limit))
+    found = at_desk(ctx, lambda actions: actions.reports(active=active, limit=limit))
     if output is Format.TABLE and not found:
         note("No runs.")
     else:
@@ -86,10 +101,10 @@ def _list(ctx: typer.Context, *, active: bool = False, limit: int = 50, output: 
     return ExitCode.NOTHING if active and not found else ExitCode.OK
 
 
-def _row(run: Run) -> dict[str, Any]:
-    now = SystemClock().now()
-    record = run_record(RunReport(run=run, estimated_end=estimated_end(run, now)))
-    return {**record, "back": run.progress.came_back, "made": f"{age(run.created_at, now)} ago"}
+def _row(report: RunReport) -> dict[str, Any]:
+    run = report.run
+    made = f"{age(run.created_at, SystemClock().now())} ago"
+    return {**run_record(report), "back": run.progress.came_back, "made": made}
 
 
 @app.command("show")
@@ -171,7 +186,10 @@ def cancel(
         ended = await actions.change_run(found.id, RunChange.CANCEL, reason or "by hand")
         typer.echo(f"Cancelled run {ended.id}: {summary(ended.progress)}.")
         if ended.progress.in_hand:
-            note(f"Those in hand are given back: `redrive runs show {ended.id} --letters` tells which.")
+            note(
+                "Those in hand are marked or given back by whoever has them; of an engine that died, "
+                f"`redrive runs show {ended.id}` tells them as in doubt within {TAKEN_OVER_AFTER:g} s."
+            )
 
     at_desk(ctx, work, name=name)
 
@@ -189,7 +207,8 @@ def approve(
 
     async def work(actions: Actions) -> None:
         found = await actions.run(run)
-        confirm(f"Send {counted(found.total)} back, as {found.requested_by} asks for?", yes=yes)
+        how = edit_summary(found.plan)
+        confirm(f"Send {counted(found.total)} back{how}, as {found.requested_by} asks for?", yes=yes)
         approved = await actions.change_run(found.id, RunChange.APPROVE, reason or "")
         typer.echo(f"Approved run {approved.id}.")
         note(f"`redrive engine` carries it out, or `redrive runs resume {approved.id}` here.")
@@ -202,6 +221,46 @@ def reject(ctx: typer.Context, run: RunArgument, *, reason: ReasonOption = None,
     """Refuse a run that waits for approval, with a reason. Nothing of it is sent."""
     changed = _changed(ctx, run, RunChange.REJECT, given_reason(reason), name)
     typer.echo(f"Rejected run {changed.id}.")
+
+
+@app.command("settle")
+def settle(
+    ctx: typer.Context,
+    run: RunArgument,
+    *,
+    sent: Annotated[
+        bool, typer.Option("--sent", help="They were sent, as far as you know; needs --reason.")
+    ] = False,
+    send_again: Annotated[
+        bool, typer.Option("--send-again", help="Send them, under the redrive ids that they have.")
+    ] = False,
+    rate: RateOption = None,
+    reason: ReasonOption = None,
+    yes: YesOption = False,
+    name: NameOption = None,
+) -> int:
+    """Decide about letters in doubt: those of a run that has ended, whose engine died while it sent them.
+
+    Sent again they have the same redrive id as a copy that may be there already: an inbox knows both as one.
+    """
+    if sent is send_again:
+        raise UsageError("what about them is not said", remedy="give --sent or --send-again, one of them")
+    why = given_reason(reason) if sent else reason or ""
+
+    async def work(actions: Actions) -> int:
+        report = await actions.report(run)
+        number = counted(report.in_doubt)
+        if not report.in_doubt:
+            typer.echo(f"No letter of run {report.run.id} is in doubt.")
+            return ExitCode.NOTHING
+        if send_again:
+            confirm(f"Send {number} again, under the same redrive ids?", yes=yes)
+            return tell_outcomes(await actions.send_again(report.run, rate=rate))
+        confirm(f"Take {number} as sent?", yes=yes)
+        typer.echo(f"Took {counted(await actions.take_as_sent(report.run, why))} as sent.")
+        return ExitCode.OK
+
+    return at_desk(ctx, work, name=name)
 
 
 def _changed(ctx: typer.Context, run: str, change: RunChange, reason: str, name: str | None) -> Run:

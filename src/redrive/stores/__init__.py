@@ -219,6 +219,12 @@ class DeadLetterStore(Protocol):
         """
         ...
 
+    async def ahead(self, lane: str, *, of: str | None = None) -> str | None:
+        """The first letter of that lane (`ordering.py`) which is neither RESOLVED nor DISCARDED, if there is one;
+        with `of` the first before that letter.
+        """
+        ...
+
     async def statistics(self, *, older_than: datetime | None = None) -> Statistics: ...
 
     async def top_errors(self, *, limit: int = 10) -> list[TopError]:
@@ -253,11 +259,20 @@ class DeadLetterStore(Protocol):
 class RunStore(DeadLetterStore, Protocol):
     """Remembers redrive runs as well. Every promise of a DeadLetterStore holds."""
 
-    async def create_run(self, plan: RunPlan, *, by: Actor, approval: Approval | None = None) -> Run:
+    async def create_run(
+        self, plan: RunPlan, *, by: Actor, approval: Approval | None = None, key: str | None = None
+    ) -> Run:
         """Durable when it returns, and before any effect: the selection is frozen, its letters are counted.
         AWAITING_APPROVAL if `approval` is given, else RUNNING. Refused if `approval.digest` is not the plan's with
         the number of letters that there are now: what was shown is no longer what is there.
+
+        Safe to repeat with a `key`: the run that was made by it is given back, whatever has become of it since,
+        and Refused if that is of another request (`redrive.run_request`).
         """
+        ...
+
+    async def keyed_run(self, key: str) -> Run | None:
+        """The run that was made by that key."""
         ...
 
     async def run(self, run_id: str) -> Run | None:
@@ -300,6 +315,16 @@ class RunStore(DeadLetterStore, Protocol):
         """
         ...
 
+    async def in_doubt(self, run_id: str) -> int:
+        """Letters of a run that has ended, REDRIVING, whose leases have run out: whoever had them may have sent
+        them. 0 for a run that has not ended: those are taken again.
+        """
+        ...
+
+    async def take_doubtful(self, run_id: str, *, owner: str, at_most: int, lease: float) -> list[Claim]:
+        """T6 for such letters, under the same redrive ids: for somebody who decides about them."""
+        ...
+
     async def recent_outcomes(self, run_id: str, number: int, *, since: datetime) -> tuple[int, int]:
         """Of the run's last `number` letters that were confirmed or came back after that moment: how many there
         are, and how many came back.
@@ -331,14 +356,22 @@ class RunStore(DeadLetterStore, Protocol):
         """
         ...
 
-    async def overview(self, selection: LetterQuery, *, at_most: int | None = None) -> Overview:
-        """What a run of this selection would take now, the oldest `at_most` of them if that is given. In short
-        time at any number of letters: what cannot be counted in short time is told as "at least".
+    async def overview(
+        self, selection: LetterQuery, *, at_most: int | None = None, quarantined: bool = False
+    ) -> Overview:
+        """What a run of this selection would take now, the oldest `at_most` of them if that is given; with
+        `quarantined`, QUARANTINED letters as well. In short time at any number of letters: what cannot be counted
+        in short time is told as "at least".
         """
         ...
 
     async def count_older(
-        self, selection: LetterQuery, limits: Mapping[str, datetime], *, at_most: int | None = None
+        self,
+        selection: LetterQuery,
+        limits: Mapping[str, datetime],
+        *,
+        at_most: int | None = None,
+        quarantined: bool = False,
     ) -> Mapping[str, Count]:
         """How many of the same letters failed before their queue's limit, by queue. As quick as `overview`."""
         ...

@@ -48,6 +48,15 @@ def plan_anew(connection: Connection, *, by_index: bool = False, in_order: bool 
         connection.execute(_BY_INDEX if by_index else _IN_ORDER if in_order else _ANEW)
 
 
+def plan_once(connection: Connection) -> None:
+    """After `plan_anew`: what follows in this transaction finds letters by their ids, whatever these are, and one
+    plan is good for all of them.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(_ONCE)
+
+
+_ONCE = select(func.set_config("plan_cache_mode", "auto", true()))
 _custom = func.set_config("plan_cache_mode", "force_custom_plan", true())
 _alone = func.set_config("max_parallel_workers_per_gather", "0", true())
 _indexed = func.set_config("enable_seqscan", "off", true())

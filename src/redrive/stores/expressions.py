@@ -6,7 +6,7 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import ARRAY, ColumnElement, Text, and_, any_, case, literal
+from sqlalchemy import ARRAY, ColumnElement, Text, and_, any_, bindparam, case, literal
 
 from redrive.stores.columns import escape
 
@@ -54,6 +54,11 @@ def one_of(column: ColumnElement[str], texts: Sequence[str], dialect: str) -> Co
     if dialect != "postgresql":
         return column.in_(texts)
     return column == any_(literal([escape(each) for each in texts], ARRAY(Text)))
+
+
+def any_of(column: ColumnElement[str], name: str = "ids") -> ColumnElement[bool]:
+    """As `one_of` on PostgreSQL, for a statement that is made once: the texts, escaped, are bound by that name."""
+    return column == any_(bindparam(name, type_=ARRAY(Text)))
 
 
 def lots(ids: Iterable[T]) -> Iterator[list[T]]:

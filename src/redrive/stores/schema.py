@@ -46,7 +46,7 @@ VERSION_TABLE = "redrive_version"
 COMPATIBILITY_TABLE = "redrive_compatibility"
 """One row: the oldest schema whose code still works on this one, so that versions can run side by side."""
 
-HEAD = "0006"
+HEAD = "0007"
 """The version these tables are; the newest file in migrations/versions."""
 
 metadata = MetaData(
@@ -69,9 +69,14 @@ NOT_ENDED = text("ended_at IS NULL")
 
 OF_RULES = text("rule IS NOT NULL")
 
+EDITED = text("revision > 0")
+
+IN_LANES = text("lane IS NOT NULL AND status NOT IN ('RESOLVED', 'DISCARDED')")
+"""Letters that keep others of their key waiting. Likewise."""
+
 
 def _of_letter(table: str) -> tuple[Column[str], ForeignKeyConstraint]:
-    """For the tables that every letter has a row in. On PostgreSQL there is no foreign key: it would read and
+    """For the tables that many letters have a row in. On PostgreSQL there is no foreign key: it would read and
     lock the letter once more for each row, a fifth of what recording costs. A trigger takes the rows
     along when the letter goes, and `db check` looks for letters without them.
     """
@@ -115,6 +120,7 @@ letters = Table(
     Column("event_type", ExactText),  # with the next two: what the message says about itself, see event.py
     Column("source_id", ExactText),
     Column("correlation_id", ExactText),
+    Column("lane", ExactText),  # what its order is kept by, see ordering.py; NULL: its order is not kept
     # A page is in this order, whatever it is filtered by.
     Index(None, "created_at", "id"),
     Index(None, "status", "created_at", "id"),
@@ -127,6 +133,9 @@ letters = Table(
         postgresql_where=text("correlation_id IS NOT NULL"),
         sqlite_where=text("correlation_id IS NOT NULL"),
     ),
+    # Who has to agree to a run may depend on whether any letter of it was edited; few are.
+    Index("ix_letters_edited", "status", "created_at", "id", postgresql_where=EDITED, sqlite_where=EDITED),
+    Index("ix_letters_lane", "lane", "id", postgresql_where=IN_LANES, sqlite_where=IN_LANES),
     # What retention takes away: settled letters by the time they were settled.
     Index(
         "ix_letters_settled",
@@ -261,8 +270,7 @@ totals = Table(
 claims = Table(
     "claims",
     metadata,
-    # The primary key is the promise: one live claim per letter (G5).
-    Column("letter_id", ExactText, ForeignKey("letters.id", ondelete="CASCADE"), primary_key=True),
+    *_of_letter("claims"),
     Column("redrive_id", ExactText, nullable=False, unique=True),
     Column("owner", ExactText, nullable=False),
     Column("fence", Integer, nullable=False),
@@ -271,6 +279,7 @@ claims = Table(
     Column("revision", Integer, nullable=False),
     Column("run_id", ExactText),
     Column("unsent", Boolean, nullable=False, server_default=false()),  # let go, and nothing of it was ever sent
+    PrimaryKeyConstraint("letter_id"),  # the promise: one live claim per letter (G5)
     Index("ix_claims_run", "run_id", "lease_until", postgresql_where=OF_RUNS, sqlite_where=OF_RUNS),
 )
 
@@ -321,12 +330,37 @@ runs = Table(
     Column("approved_by", ExactText),
     Column("approved_at", Moment),
     Column("rule", ExactText),  # that made it; NULL: a person
+    Column("request_key", ExactText),  # of whoever asked for it: the same request again is the same run
     # Nobody approves what they asked for, whatever the code says.
     CheckConstraint("approved_by IS NULL OR approved_by <> requested_by", name="ck_runs_approver"),
     Index("ix_runs_active", "id", postgresql_where=NOT_ENDED, sqlite_where=NOT_ENDED),
     # One run of a rule at a time, however many engines make them.
     Index("uq_runs_rule_active", "rule", unique=True, postgresql_where=NOT_ENDED, sqlite_where=NOT_ENDED),
     Index("ix_runs_rule", "rule", "id", postgresql_where=OF_RULES, sqlite_where=OF_RULES),
+    Index("uq_runs_request_key", "request_key", unique=True),
+)
+
+paced_queues = Table(
+    "paced_queues",
+    metadata,
+    # Queues with a ceiling that runs have sent to: before it, no run may send anything more.
+    Column("queue", ExactText, primary_key=True),
+    Column("next_at", Moment, nullable=False),
+    Column("asked_by", ExactText),  # with asked_at: the run that waits for its turn
+    Column("asked_at", Moment),
+)
+
+run_lanes = Table(
+    "run_lanes",
+    metadata,
+    # Lanes that a run works through: the next letter of each is taken when the one before it is done.
+    Column("run_id", ExactText, nullable=False),
+    Column("lane", ExactText, nullable=False),
+    Column("looked_at", Moment, nullable=False),
+    Column("blocked", Boolean, nullable=False),  # for good: what is left of it is told as that
+    Column("told_to", ExactText, nullable=False),  # if it is: up to this letter
+    PrimaryKeyConstraint("run_id", "lane"),
+    Index(None, "run_id", "looked_at"),
 )
 
 audit = Table(

@@ -16,6 +16,7 @@ from redrive.stores import (
     sql_claiming,
     sql_counters,
     sql_import,
+    sql_lanes,
     sql_preview,
     sql_read,
     sql_record,
@@ -174,17 +175,29 @@ class SqlStore(SqlSearching, SqlGrouping, SqlRunning):
             for letter in await self._read(read):
                 yield letter
 
-    async def overview(self, selection: LetterQuery, *, at_most: int | None = None) -> Overview:
-        return await self._search(
-            selection, lambda connection: sql_preview.overview(connection, selection, at_most)
-        )
+    async def overview(
+        self, selection: LetterQuery, *, at_most: int | None = None, quarantined: bool = False
+    ) -> Overview:
+        def unit(connection: Connection) -> Overview:
+            return sql_preview.overview(connection, selection, at_most, quarantined=quarantined)
+
+        return await self._search(selection, unit)
 
     async def count_older(
-        self, selection: LetterQuery, limits: Mapping[str, datetime], *, at_most: int | None = None
+        self,
+        selection: LetterQuery,
+        limits: Mapping[str, datetime],
+        *,
+        at_most: int | None = None,
+        quarantined: bool = False,
     ) -> Mapping[str, Count]:
-        return await self._search(
-            selection, lambda connection: sql_preview.count_older(connection, selection, limits, at_most)
-        )
+        def unit(connection: Connection) -> Mapping[str, Count]:
+            return sql_preview.count_older(connection, selection, limits, at_most, quarantined=quarantined)
+
+        return await self._search(selection, unit)
+
+    async def ahead(self, lane: str, *, of: str | None = None) -> str | None:
+        return await self._read(lambda connection: sql_lanes.ahead(connection, lane, of))
 
     async def statistics(self, *, older_than: datetime | None = None) -> Statistics:
         return await self._read(lambda connection: sql_statistics.statistics(connection, older_than))

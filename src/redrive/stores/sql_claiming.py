@@ -12,8 +12,9 @@ from sqlalchemy import select, update
 
 from redrive.clock import new_id
 from redrive.dead_letter import TRANSITIONS, Actor, Claim, Transition
-from redrive.stores import bulk, sql_audit
-from redrive.stores.expressions import lots, one_of
+from redrive.stores import bulk, postgres_claiming, sql_audit
+from redrive.stores.columns import escape_all
+from redrive.stores.expressions import any_of, lots, one_of
 from redrive.stores.schema import audit, claims, letters, redrives
 from redrive.stores.sql_guard import hold, moving_held, target
 from redrive.stores.sql_rows import message_of, select_letters
@@ -43,6 +44,11 @@ class Claiming(NamedTuple):
     @property
     def by(self) -> Actor:
         return self.because("" if self.run_id is None else f"run {self.run_id}")
+
+    @property
+    def values(self) -> Values:
+        own = {"now": self.now, "owner": self.owner, "lease_until": self.lease_until}
+        return {**own, "run_id": self.run_id, "target": self.target}
 
     def because(self, reason: str) -> Actor:
         return Actor(self.owner, reason)
@@ -74,7 +80,18 @@ def claim(connection: Connection, letter_ids: Sequence[str], claiming: Claiming)
 def held(connection: Connection, letter_ids: Sequence[str]) -> Sequence[Row[Any]]:
     """Those that exist, with their messages, locked."""
     hold(connection, letter_ids)
-    return connection.execute(select_letters().where(_among(connection, letters.c.id, letter_ids))).all()
+    if connection.dialect.name == "postgresql":
+        return connection.execute(_HELD, {"ids": escape_all(letter_ids)}).all()
+    return connection.execute(_WITH_MESSAGES.where(letters.c.id.in_(letter_ids))).all()
+
+
+_OF_LETTERS = (
+    "id", "status", "fence", "generation", "revision", "group_id", "queue", "created_at",
+    "message_id", "message_queue", "source", "sent_at", "lane",
+)  # fmt: skip
+"""Not all columns: to read a value costs as much as most of what is done with it."""
+_WITH_MESSAGES = select_letters(columns=[letters.c[name] for name in _OF_LETTERS])
+_HELD = _WITH_MESSAGES.where(any_of(letters.c.id))
 
 
 def is_claimable(letter: Row[Any]) -> bool:
@@ -86,6 +103,11 @@ def take(connection: Connection, candidates: Sequence[Candidate], claiming: Clai
     if not candidates:
         return []
     taken = [_claim_of(each, new_id(), claiming.target or each.letter.queue) for each in candidates]
+    if connection.dialect.name == "postgresql":
+        before = [each.letter.status for each in candidates]
+        given = postgres_claiming.give(connection, taken, before, by=claiming.by, values=claiming.values)
+        all_of(given, len(taken))
+        return taken
     insert_rows(
         connection,
         (claims, [_claim_row(each, claiming) for each in taken]),
@@ -164,8 +186,12 @@ def insert_rows(connection: Connection, *inserts: tuple[Table, Sequence[Values]]
 
 
 def counted(result: CursorResult[Any], expected: int) -> None:
-    if result.rowcount != expected:
-        raise RuntimeError(f"{result.rowcount} letters changed in the place of {expected} that are locked")
+    all_of(result.rowcount, expected)
+
+
+def all_of(changed: int, expected: int) -> None:
+    if changed != expected:
+        raise RuntimeError(f"{changed} letters changed in the place of {expected} that are locked")
 
 
 def _claim_of(candidate: Candidate, redrive_id: str, queue: str) -> Claim:
@@ -177,6 +203,7 @@ def _claim_of(candidate: Candidate, redrive_id: str, queue: str) -> Claim:
         target=queue,
         revision=candidate.revision,
         message=candidate.message,
+        lane=candidate.letter.lane,
     )
 
 

@@ -15,6 +15,7 @@ from redrive.stores.expressions import begins_with, earlier, later, one_of
 from redrive.stores.schema import audit, counter_deltas, groups, letters, redrives
 from redrive.stores.sql_audit import happening, of_group
 from redrive.stores.sql_counters import HOUR, hours_now, totals_now
+from redrive.stores.sql_runs_outcomes import ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,6 +194,7 @@ def _redrives(connection: Connection, group_id: str) -> dict[str, int]:
     newest = select(letters.c.id).where(letters.c.group_id == group_id).order_by(*order).limit(REDRIVES_OF)
     outcome = func.coalesce(redrives.c.outcome, _UNDER_WAY).label("outcome")
     query = select(outcome, func.count().label("number")).where(redrives.c.letter_id.in_(newest))
+    query = query.where(outcome.in_([_UNDER_WAY, *ENDINGS]))
     rows = connection.execute(query.group_by(outcome).order_by(outcome))
     return {row.outcome: row.number for row in rows}
 

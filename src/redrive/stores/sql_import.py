@@ -38,6 +38,7 @@ _KEPT = (
     "first_attempt_at",
     "last_attempt_at",
     "changed_at",
+    "lane",
 )
 """As the letter says: its last failure need not be the one that it is known by."""
 

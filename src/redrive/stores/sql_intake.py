@@ -57,7 +57,7 @@ def _unseen(connection: Connection, entries: Sequence[Entry]) -> New:
     """The first of each identity that is not on record."""
     first: dict[str, Entry] = {}
     for entry in entries:
-        if entry.ticket is None:
+        if entry.ticket is None and entry.lane is None:  # in a lane each has its place behind the others
             first.setdefault(identity_key(entry.identity), entry)
     there = bulk.known(connection, letters.c.identity, first) if first else set()
     return {key: (new_id(), entry) for key, entry in sorted(first.items()) if key not in there}

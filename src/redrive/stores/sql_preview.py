@@ -11,11 +11,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
-from sqlalchemy import select
+from sqlalchemy import or_, select
 
 from redrive.dead_letter import MAX_GENERATIONS
 from redrive.letter_query import Count
-from redrive.preview import GROUPS_SHOWN, SAMPLE, GroupShare, Overview, left_alone, taken_of
+from redrive.preview import GROUPS_SHOWN, SAMPLE, GroupShare, Overview, set_apart, taken_of
 from redrive.search_terms import Field, FieldTerm, Filter, Op
 from redrive.stores.expressions import one_of
 from redrive.stores.schema import groups, letters, revisions
@@ -34,23 +34,33 @@ if TYPE_CHECKING:
     from redrive.dead_letter import DeadLetter
     from redrive.letter_query import LetterQuery
 
+CAUSES_SHOWN = 3
 KEYS_OF = 500
 """A key lies behind its message's body, and so a look at it may cost as much as a look at the body."""
+
+
+class _Apart(NamedTuple):
+    number: Count
+    causes: Mapping[str, int]
 
 
 class _Keys(NamedTuple):
     looked_at: int
     keyed: int
+    ordered: int
     same: int
 
 
-def overview(connection: Connection, selection: LetterQuery, at_most: int | None) -> Overview:
-    query = with_owned_groups(connection, taken_of(selection))
+def overview(
+    connection: Connection, selection: LetterQuery, at_most: int | None, *, quarantined: bool = False
+) -> Overview:
+    query = with_owned_groups(connection, taken_of(selection, quarantined=quarantined))
     counted = spread(connection, query)
     looked = look(connection, query, counted, LOOKED_AT if at_most is None else min(at_most, LOOKED_AT))
     number = _number(counted, looked, at_most)
     told = counted if counted is not None and counted.number == number else _spread_of(looked)
     rows, keys = looked.rows, _keys(connection, looked.rows)
+    apart = _set_apart(connection, selection)
     again = [row.id for row in rows if row.fence or row.generation > 1]
     return Overview(
         count=number.number,
@@ -65,20 +75,29 @@ def overview(connection: Connection, selection: LetterQuery, at_most: int | None
         redriven=len(again),
         own=endings_of_letters(connection, again),
         earlier=endings_of_groups(connection, list(told.by_group)),
+        edited=sum(row.revision > 0 for row in rows),
         last_chance=sum(row.generation >= MAX_GENERATIONS for row in rows),
         keys_of=keys.looked_at,
         keyed=keys.keyed,
+        ordered=keys.ordered,
         same_key=keys.same,
-        quarantined=_quarantined(connection, selection),
+        quarantined=apart.number,
+        causes=apart.causes,
+        releases=quarantined,
         sample=_sample(connection, rows),
     )
 
 
 def count_older(
-    connection: Connection, selection: LetterQuery, limits: Mapping[str, datetime], at_most: int | None
+    connection: Connection,
+    selection: LetterQuery,
+    limits: Mapping[str, datetime],
+    at_most: int | None,
+    *,
+    quarantined: bool = False,
 ) -> dict[str, Count]:
     """By queue, those that have any."""
-    query = with_owned_groups(connection, taken_of(selection))
+    query = with_owned_groups(connection, taken_of(selection, quarantined=quarantined))
     counted = spread(connection, query)
     if counted is not None and (at_most is None or counted.number.number <= at_most):
         return _counted_older(connection, query, limits)
@@ -136,22 +155,28 @@ def _titled(connection: Connection, by_group: Mapping[str, int]) -> tuple[GroupS
 def _keys(connection: Connection, rows: Sequence[Row[Any]]) -> _Keys:
     ids = [row.id for row in rows[:KEYS_OF]]
     current = (revisions.c.letter_id == letters.c.id) & (revisions.c.number == letters.c.revision)
-    found = select(letters.c.queue, revisions.c.key).join(revisions, current)
-    found = found.where(one_of(letters.c.id, ids, connection.dialect.name), revisions.c.key.is_not(None))
-    keys = Counter((row.queue, row.key) for row in connection.execute(found))
-    return _Keys(len(ids), keys.total(), sum(number for number in keys.values() if number > 1))
+    found = select(letters.c.queue, letters.c.lane, revisions.c.key).join(revisions, current)
+    has_order = or_(revisions.c.key.is_not(None), letters.c.lane.is_not(None))
+    found = found.where(one_of(letters.c.id, ids, connection.dialect.name), has_order)
+    with_order = connection.execute(found).all()
+    keys = Counter((row.queue, row.key) for row in with_order if row.lane is None)
+    ordered = len(with_order) - keys.total()
+    return _Keys(len(ids), keys.total(), ordered, sum(number for number in keys.values() if number > 1))
 
 
-def _quarantined(connection: Connection, selection: LetterQuery) -> Count:
-    named = left_alone(selection)
+def _set_apart(connection: Connection, selection: LetterQuery) -> _Apart:
+    """The QUARANTINED ones, and why they are."""
+    named = set_apart(selection)
     if named is None:
-        return Count(0, exact=True)
+        return _Apart(Count(0, exact=True), {})
     query = with_owned_groups(connection, named)
     counted = spread(connection, query)
-    if counted is not None:
-        return counted.number
-    looked = look(connection, query, None, LOOKED_AT)
-    return Count(len(looked.rows), exact=looked.are_all)
+    if counted is not None and not counted.number.number:
+        return _Apart(counted.number, {})
+    looked = look(connection, query, counted, LOOKED_AT)
+    number = Count(len(looked.rows), exact=looked.are_all) if counted is None else counted.number
+    causes = Counter(row.how or "" for row in looked.rows)
+    return _Apart(number, dict(causes.most_common(CAUSES_SHOWN)))
 
 
 def _sample(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[DeadLetter, ...]:

@@ -6,7 +6,7 @@ than WINDOW of them. What counters know tells where to begin.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from msgspec.structs import replace
 from sqlalchemy import func, select
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row, Select, Subquery
 
     from redrive.letter_query import LetterQuery
+    from redrive.search_terms import Term
 
 LOOKED_AT = 10_000
 WINDOW = 50_000
 
-_SHOWN = ("id", "created_at", "queue", "group_id", "generation", "fence")
+_SHOWN = ("id", "created_at", "queue", "group_id", "generation", "revision", "fence", "how")
 _OWN_INDEX = frozenset({Field.ID, Field.CORRELATION})
 
 
@@ -120,12 +121,17 @@ def _window(connection: Connection, query: LetterQuery, known: Spread) -> _Windo
 
 def _leaders(query: LetterQuery, known: Spread) -> Iterator[FieldTerm]:
     """Conditions that all these letters meet, each of which has an index in the order of time."""
-    if query.status is not None:
-        yield _is(Field.STATUS, query.status)
+    yield from filter(_is_status, terms_of(query))
     if len(known.by_queue) == 1:
         yield _is(Field.QUEUE, *known.by_queue)
     if known.groups == 1:
         yield _is(Field.GROUP, *known.by_group)
+
+
+def _is_status(term: Term) -> TypeGuard[FieldTerm]:
+    if not isinstance(term, FieldTerm) or term.field is not Field.STATUS:
+        return False
+    return term.op is Op.IS and not term.negated
 
 
 def _is(field: Field, value: str) -> FieldTerm:

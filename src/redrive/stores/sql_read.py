@@ -9,6 +9,7 @@ from redrive.stores.estimates import plan_anew
 from redrive.stores.expressions import begins_with
 from redrive.stores.postgres_search import find_page
 from redrive.stores.schema import letters
+from redrive.stores.sql_lanes import BLOCKED_BY
 from redrive.stores.sql_rows import letter_of, select_letters
 from redrive.stores.sql_selection import needs_index, page_of, with_owned_groups
 from redrive.stores.sql_whole import with_story
@@ -29,11 +30,12 @@ def get(connection: Connection, letter_id: str) -> DeadLetter | None:
 
 
 def _one(connection: Connection, letter_id: str) -> Row[Any] | None:
-    exact = connection.execute(select_letters(bodies=False).where(letters.c.id == letter_id)).one_or_none()
+    with_bodies_apart = select_letters(BLOCKED_BY, bodies=False)
+    exact = connection.execute(with_bodies_apart.where(letters.c.id == letter_id)).one_or_none()
     if exact is not None or len(letter_id) < SHORTEST_BEGINNING:
         return exact
     beginning = begins_with(letters.c.id, letter_id.lower())
-    rows = connection.execute(select_letters(bodies=False).where(beginning).limit(2)).all()
+    rows = connection.execute(with_bodies_apart.where(beginning).limit(2)).all()
     if len(rows) > 1:
         raise UsageError(
             f"more than one letter's id begins with {letter_id!r}", remedy="give more of the id, or all of it"
@@ -46,7 +48,7 @@ def find(connection: Connection, query: LetterQuery) -> list[DeadLetter]:
         raise UsageError(f"{len(query.ids)} ids in one query", remedy=f"ask for at most {MAX_IDS} at a time")
     query = with_owned_groups(connection, query)
     # The page first, by ids alone: all else is read of its letters only.
-    found = select_letters(bodies=query.bodies)
+    found = select_letters(BLOCKED_BY, bodies=query.bodies)
     if connection.dialect.name == "postgresql" and needs_index(query):
         found = found.where(letters.c.id.in_(find_page(connection, query)))
     else:
@@ -55,4 +57,4 @@ def find(connection: Connection, query: LetterQuery) -> list[DeadLetter]:
         page = page_of(query, connection.dialect.name).subquery("page")
         found = found.join(page, page.c.id == letters.c.id)
     newest_first = found.order_by(letters.c.created_at.desc(), letters.c.id.desc())
-    return [letter_of(row) for row in connection.execute(newest_first)]
+    return [letter_of(row, blocked_by=row.blocked_by) for row in connection.execute(newest_first)]

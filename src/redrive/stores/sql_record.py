@@ -18,7 +18,8 @@ from redrive.clock import new_id
 from redrive.dead_letter import MAX_GENERATIONS, Actor, Recorded, Status, Transition
 from redrive.event import describe
 from redrive.message import cut
-from redrive.stores import sql_audit, sql_failures, sql_groups
+from redrive.ordering import PARKED
+from redrive.stores import sql_audit, sql_failures, sql_groups, sql_lanes
 from redrive.stores.expressions import earlier, insert_into, later
 from redrive.stores.schema import claims, letters, redrives, revisions
 from redrive.stores.sql_guard import HOW_BUDGET, hold, moving, quarantine, target
@@ -35,13 +36,14 @@ if TYPE_CHECKING:
 
 _CAME_BACK = sql_audit.HAPPENED[Transition.CAME_BACK]
 GENERATION_LIMIT = "generation limit"
+_NOT_ITS_TURN = "not tried: an earlier letter of its key is open"
 
 
 def record(connection: Connection, entry: Entry, now: datetime) -> tuple[str, Recorded]:
     redrive = _issued(connection, entry)
     if redrive is not None:
         return redrive.id, _returned(connection, entry, redrive, now)
-    letter_id = new_id()
+    letter_id = new_id() if entry.lane is None else sql_lanes.next_id(connection, entry.lane)
     if _insert(connection, letter_id, entry, now):
         return letter_id, Recorded.NEW
     return again(connection, entry, now)
@@ -128,6 +130,7 @@ def letter_row(letter_id: str, entry: Entry, group_id: str, now: datetime) -> Va
         "event_type": event.event_type,
         "source_id": event.source_id,
         "correlation_id": event.correlation_id,
+        "lane": None,
         **_latest(entry, group_id),
     }
 
@@ -141,6 +144,7 @@ def _latest(entry: Entry, group_id: str) -> Values:
         "fingerprint": entry.fingerprint.id,
         "short_type": short_type(last),
         **failure_columns(last),
+        **({} if entry.lane is None else {"lane": entry.lane}),
     }
 
 
@@ -165,6 +169,8 @@ def _returned(connection: Connection, entry: Entry, known: Row[Any], now: dateti
         _fold(connection, entry, known, generation=known.returned_as)
         _quarantine(connection, entry, known, now)
         return Recorded.AGAIN
+    if _only_parked(entry):
+        return _parked_again(connection, entry, known, now)
     generation = known.generation + 1
     sql_failures.add(connection, known.id, generation, entry.failures)
     counted = _one_more_delivery(entry, known) | {"generation": generation}
@@ -182,6 +188,26 @@ def _returned(connection: Connection, entry: Entry, known: Row[Any], now: dateti
     _tell(connection, Actor(entry.by), known, now, after=known.status)
     _quarantine(connection, entry, known, now, generation)
     return Recorded.AGAIN
+
+
+def _only_parked(entry: Entry) -> bool:
+    return entry.failures[-1].type == PARKED
+
+
+def _parked_again(connection: Connection, entry: Entry, known: Row[Any], now: datetime) -> Recorded:
+    """T3 for a message that was not even tried, because a letter before it is open: no life of it has ended."""
+    connection.execute(
+        update(redrives)
+        .where(redrives.c.redrive_id == known.issued_id)
+        .values(returned_as=known.generation, outcome=_CAME_BACK, outcome_at=now, **_groups(known, known.group_id))
+    )
+    values = {"redrive_id": None, "how": None, "refusals": 0}
+    current = (letters.c.id == known.id, letters.c.redrive_id == known.issued_id)
+    if connection.execute(moving(Transition.CAME_BACK, now, *current).values(values)).rowcount != 1:
+        return Recorded.AGAIN
+    connection.execute(delete(claims).where(claims.c.letter_id == known.id))
+    _tell(connection, Actor(entry.by, _NOT_ITS_TURN), known, now, after=str(target(Transition.CAME_BACK)))
+    return Recorded.CAME_BACK
 
 
 def _groups(known: Row[Any], returned: str) -> Values:

@@ -8,11 +8,12 @@ from sqlalchemy import delete, select, update
 
 from redrive.dead_letter import MAX_REFUSALS, Actor, Transition
 from redrive.errors import UsageError
-from redrive.stores import sql_audit
-from redrive.stores.expressions import lots, one_of
+from redrive.stores import postgres_claiming, sql_audit
+from redrive.stores.columns import escape_all
+from redrive.stores.expressions import any_of, lots, one_of
 from redrive.stores.schema import audit, claims, letters, redrives
-from redrive.stores.sql_claiming import counted, insert_rows
-from redrive.stores.sql_guard import hold, moving, moving_held, quarantine, target
+from redrive.stores.sql_claiming import all_of, counted, insert_rows
+from redrive.stores.sql_guard import SETTLED, hold, moving, moving_held, quarantine, target, told_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +52,7 @@ class Ending(NamedTuple):
 def settle(connection: Connection, settled: Sequence[Settled], *, by: Actor, now: datetime) -> int:
     """How many of them were changed."""
     for each in settled:
-        if each.outcome not in _SETTLED:
+        if each.outcome not in SETTLED:
             name = each.outcome.name
             raise UsageError(f"a claim cannot be settled by {name}", remedy="use SENT, REFUSED or UNCLAIM")
     return end(connection, [Ending.of(each) for each in settled], by=by, now=now)
@@ -62,10 +63,8 @@ def end(connection: Connection, endings: Sequence[Ending], *, by: Actor, now: da
     for lot in lots(sorted({each.letter_id for each in endings})):
         mine = set(lot)
         open_ones = _open(connection, [each for each in endings if each.letter_id in mine])
-        for outcome in _SETTLED:
-            _close_all(connection, outcome, [each for each in open_ones if each.outcome is outcome], now)
-        if open_ones:
-            insert_rows(connection, (audit, [_line(each, by, now) for each in open_ones]))
+        for outcome in SETTLED:
+            _close_all(connection, outcome, [each for each in open_ones if each.outcome is outcome], by, now)
         _give_up(connection, [each for each in open_ones if each.outcome is Transition.REFUSED], by, now)
         changed += len(open_ones)
     return changed
@@ -73,16 +72,24 @@ def end(connection: Connection, endings: Sequence[Ending], *, by: Actor, now: da
 
 def _open(connection: Connection, endings: Sequence[Ending]) -> list[Ending]:
     """Those whose claim is the current one of a letter that is still REDRIVING; of two for one claim the first."""
-    ids = [each.letter_id for each in endings]
-    hold(connection, ids)
-    columns = (letters.c.id, letters.c.status, letters.c.fence, letters.c.redrive_id)
-    rows = connection.execute(select(*columns).where(_among(connection, letters.c.id, ids)))
-    found: dict[str, Any] = {row.id: row for row in rows}
+    found: dict[str, Any] = {row.id: row for row in _held(connection, [each.letter_id for each in endings])}
     first: dict[str, Ending] = {}
     for each in endings:
         if _is_current(found.get(each.letter_id), each):
             first.setdefault(each.letter_id, each)
     return list(first.values())
+
+
+def _held(connection: Connection, letter_ids: Sequence[str]) -> Sequence[Any]:
+    """Locked, and as they are then."""
+    hold(connection, letter_ids)
+    if connection.dialect.name == "postgresql":
+        return connection.execute(_HELD, {"ids": escape_all(letter_ids)}).all()
+    return connection.execute(select(*_columns).where(letters.c.id.in_(letter_ids))).all()
+
+
+_columns = (letters.c.id, letters.c.status, letters.c.fence, letters.c.redrive_id)
+_HELD = select(*_columns).where(any_of(letters.c.id))
 
 
 def _is_current(letter: Any, ending: Ending) -> bool:
@@ -92,20 +99,21 @@ def _is_current(letter: Any, ending: Ending) -> bool:
     return bool(letter.fence == ending.fence and letter.redrive_id == ending.redrive_id)
 
 
-_SETTLED: dict[Transition, dict[str, Any]] = {
-    Transition.SENT: {"refusals": 0},  # the redrive stays the one that decides
-    Transition.REFUSED: {"refusals": letters.c.refusals + 1, "redrive_id": None},
-    Transition.UNCLAIM: {"redrive_id": None},
-}
-
-
-def _close_all(connection: Connection, outcome: Transition, endings: Sequence[Ending], now: datetime) -> None:
+def _close_all(
+    connection: Connection, outcome: Transition, endings: Sequence[Ending], by: Actor, now: datetime
+) -> None:
     if not endings:
+        return
+    if connection.dialect.name == "postgresql":
+        claimed = [(each.letter_id, each.redrive_id) for each in endings]
+        signed = [each.by(by) for each in endings]
+        all_of(postgres_claiming.end(connection, outcome, claimed, signed, now=now), len(endings))
         return
     ids = [each.letter_id for each in endings]
     moved = moving_held(connection, outcome, now, ids)
-    counted(connection.execute(moved.values(_SETTLED[outcome])), len(ids))
+    counted(connection.execute(moved.values(SETTLED[outcome])), len(ids))
     _close(connection, ids, [each.redrive_id for each in endings], outcome, now)
+    insert_rows(connection, (audit, [_line(each, by, now) for each in endings]))
 
 
 def _give_up(connection: Connection, refused: Sequence[Ending], by: Actor, now: datetime) -> None:
@@ -144,10 +152,8 @@ def _close(
 ) -> None:
     """The claims are over; each redrive's own row tells how it went."""
     connection.execute(delete(claims).where(_among(connection, claims.c.letter_id, letter_ids)))
-    ended: Values = {"outcome": sql_audit.HAPPENED[outcome], "outcome_at": now}
-    values = {"sent_at": now} if outcome is Transition.SENT else ended
     mine = _among(connection, redrives.c.redrive_id, redrive_ids)
-    connection.execute(update(redrives).where(mine).values(values))
+    connection.execute(update(redrives).where(mine).values(told_of(outcome, now)))
 
 
 def _line(ending: Ending, by: Actor, now: datetime) -> Values:

@@ -58,12 +58,14 @@ def first_content(message: Message) -> Values:
     return {**content(message), "properties": message.properties}
 
 
-def select_letters(*more: Any, bodies: bool = True) -> Select[Any]:
-    """Letters, each with its current revision; without `bodies`, body and properties are NULL and are not read."""
+def select_letters(*more: Any, bodies: bool = True, columns: Sequence[Any] = (letters,)) -> Select[Any]:
+    """Letters, each with its current revision; without `bodies`, body and properties are NULL and are not read.
+    `columns`: what is wanted of the letter's own row, everything if nothing else is said.
+    """
     current = and_(revisions.c.letter_id == letters.c.id, revisions.c.number == letters.c.revision)
     apart = (revisions.c.body, _properties) if bodies else (null().label("body"), null().label("properties"))
-    columns = (letters, *apart, revisions.c.headers, revisions.c.key)
-    return select(*columns, *more).join(revisions, current)
+    told = (*columns, *apart, revisions.c.headers, revisions.c.key)
+    return select(*told, *more).select_from(letters).join(revisions, current)
 
 
 _first = revisions.alias("first")
@@ -131,5 +133,6 @@ def letter_of(row: Row[Any], message: Message | None = None, **told: Any) -> Dea
         first_attempt_at=row.first_attempt_at,
         last_attempt_at=row.last_attempt_at,
         changed_at=row.changed_at,
+        lane=row.lane,
         **told,
     )

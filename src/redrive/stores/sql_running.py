@@ -8,15 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from redrive.clock import new_id
+from redrive.errors import Undecided
+from redrive.run_request import check_key
 from redrive.stores import (
     sql_assuming,
     sql_redrive,
     sql_runs,
+    sql_runs_doubt,
     sql_runs_letting_go,
     sql_runs_outcomes,
     sql_runs_rules,
     sql_runs_taking,
 )
+from redrive.stores.sql_claiming import Claiming
 from redrive.stores.sql_searching import INDEXED_FIRST
 from redrive.stores.sql_selection import needs_index, page_size
 
@@ -53,17 +57,28 @@ class SqlRunning(ABC):
     @abstractmethod
     async def index(self, *, at_most: int = ...) -> int: ...
 
-    async def create_run(self, plan: RunPlan, *, by: Actor, approval: Approval | None = None) -> Run:
+    async def create_run(
+        self, plan: RunPlan, *, by: Actor, approval: Approval | None = None, key: str | None = None
+    ) -> Run:
         sql_runs.check(plan)
+        if key is not None:
+            check_key(key)
         run_id = new_id()
         if needs_index(plan.selection):
             await self.index(at_most=INDEXED_FIRST)
 
         def unit(connection: Connection) -> Run:
             now = self._now(connection)
-            return sql_runs.create(connection, run_id, plan, by=by, approval=approval, now=now)
+            return sql_runs.create(connection, run_id, plan, by=by, approval=approval, now=now, key=key)
 
-        return await self._change(unit, 0)
+        try:
+            return await self._change(unit, 0)
+        except Undecided:  # it was made or it was not: its id tells
+            return await self._change(unit, 0)
+
+    async def keyed_run(self, key: str) -> Run | None:
+        count = self._recounting.progress_of
+        return await self._read(lambda connection: sql_runs.keyed(connection, key, count))
 
     async def run(self, run_id: str) -> Run | None:
         count = self._recounting.progress_of
@@ -100,6 +115,21 @@ class SqlRunning(ABC):
             sql_runs_letting_go.let_go(connection, claims, until=until, unsent=unsent, now=now)
 
         await self._change(unit, len(claims))
+
+    async def in_doubt(self, run_id: str) -> int:
+        return await self._read(
+            lambda connection: sql_runs_doubt.number(connection, run_id, self._now(connection))
+        )
+
+    async def take_doubtful(self, run_id: str, *, owner: str, at_most: int, lease: float) -> list[Claim]:
+        size = page_size(at_most)
+
+        def unit(connection: Connection) -> list[Claim]:
+            now = self._now(connection)
+            claiming = Claiming(owner, now + timedelta(seconds=lease), now, run_id)
+            return sql_runs_doubt.take(connection, claiming, size)
+
+        return await self._change(unit, size)
 
     async def pass_stage(self, run_id: str, stage: int) -> bool:
         return await self._change(lambda connection: sql_runs.pass_stage(connection, run_id, stage), 0)

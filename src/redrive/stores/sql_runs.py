@@ -9,7 +9,8 @@ from sqlalchemy import select, update
 from redrive.errors import NotFound, Refused, TransitionRefused, UsageError
 from redrive.message import cut
 from redrive.run import CHANGES, ENDED, MAX_RATE, Approval, Run, RunChange, RunStatus
-from redrive.stores import sql_audit, sql_runs_letting_go, sql_runs_plan, sql_runs_selection
+from redrive.run_request import check_reason, check_same
+from redrive.stores import sql_audit, sql_runs_lanes, sql_runs_letting_go, sql_runs_plan, sql_runs_selection
 from redrive.stores.expressions import begins_with
 from redrive.stores.schema import NOT_ENDED, audit, runs
 from redrive.stores.sql_audit import NAME_BUDGET, REASON_BUDGET
@@ -42,13 +43,25 @@ def check(plan: RunPlan) -> None:
         raise UsageError(
             f"{plan.rate} messages per second are no pace", remedy=f"give more than 0 and at most {MAX_RATE:g}"
         )
+    check_reason(plan)
     if plan.at_most is not None and plan.at_most < 1:
         raise UsageError(f"a run of at most {plan.at_most} letters", remedy="give at least 1")
 
 
 def create(
-    connection: Connection, run_id: str, plan: RunPlan, *, by: Actor, approval: Approval | None, now: datetime
+    connection: Connection,
+    run_id: str,
+    plan: RunPlan,
+    *,
+    by: Actor,
+    approval: Approval | None,
+    now: datetime,
+    key: str | None = None,
 ) -> Run:
+    """The run that was made before under that id, or by that key, if there is one."""
+    known = _made_before(connection, run_id, plan, key)
+    if known is not None:
+        return known
     total = sql_runs_selection.count(connection, plan)
     if approval is not None and approval.digest != plan.digest(total):
         raise Refused(
@@ -71,10 +84,25 @@ def create(
         "exhausted": False,
         "stage": 0,
         "rule": plan.rule or None,
+        "request_key": key,
     }
     connection.execute(runs.insert(), row | _approval_columns(approval))
     _tell(connection, run_id, REQUESTED, by=by, before="", after=status, now=now)
     return _existing(connection, run_id)
+
+
+def _made_before(connection: Connection, run_id: str, plan: RunPlan, key: str | None) -> Run | None:
+    made = find(connection, run_id)
+    if made is None and key is not None:
+        made = keyed(connection, key)
+        if made is not None:
+            check_same(made, plan)
+    return made
+
+
+def keyed(connection: Connection, key: str, count: Count = progress_of) -> Run | None:
+    rows = connection.execute(select(runs).where(runs.c.request_key == key)).all()
+    return _runs_of(connection, rows, count)[0] if rows else None
 
 
 def _approval_columns(approval: Approval | None) -> Values:
@@ -143,6 +171,7 @@ def change(
     connection.execute(update(runs).where(runs.c.id == run.id).values(values))
     _tell(connection, run.id, _HAPPENED[wanted], by=by, before=run.status, after=rule.target, now=now)
     if rule.target in ENDED:
+        sql_runs_lanes.leave_all(connection, run.id)
         sql_runs_letting_go.give_back(connection, run.id, rule.target, by, now)
     return _existing(connection, run.id)
 

@@ -26,6 +26,8 @@ _CAME_BACK = HAPPENED[Transition.CAME_BACK]
 _BY_HAND = (HAPPENED[Transition.RESOLVE], ASSUMED)
 _REFUSED = HAPPENED[Transition.REFUSED]
 _RELEASED = HAPPENED[Transition.UNCLAIM]
+ENDINGS = (_CONFIRMED, _CAME_BACK, *_BY_HAND, _REFUSED, _RELEASED)
+"""What becomes of a redrive. A row with any other outcome is of a letter that was passed over, not redriven."""
 
 _row = redrives.c
 _same_group = func.coalesce(_row.returned_group, _row.group_id) == _row.group_id

@@ -8,18 +8,21 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import exists, select, update
+from msgspec.structs import replace
+from sqlalchemy import Integer, bindparam, exists, select, update
 
 from redrive.clock import new_id
-from redrive.dead_letter import Actor
 from redrive.letter_query import Place
-from redrive.run import RunStatus, Taken, Waiting
+from redrive.run import PassedOver, RunStatus, Taken, Waiting
 from redrive.stores import sql_claiming
 from redrive.stores.expressions import one_of
-from redrive.stores.schema import claims, redrives, runs
+from redrive.stores.schema import claims, redrives, run_lanes, runs
 from redrive.stores.sql_claiming import Candidate, Claiming
-from redrive.stores.sql_runs_editing import NOT_EDITED, edited
+from redrive.stores.sql_runs_ceilings import Ceilings
+from redrive.stores.sql_runs_editing import edited
+from redrive.stores.sql_runs_lanes import Lanes
 from redrive.stores.sql_runs_plan import read
+from redrive.stores.sql_runs_quarantine import claimable
 from redrive.stores.sql_runs_selection import Cursor, next_page
 from redrive.stores.sql_selection import page_size
 
@@ -32,13 +35,10 @@ if TYPE_CHECKING:
     from redrive.dead_letter import Claim
     from redrive.run import RunPlan
     from redrive.stores.expressions import Values
+    from redrive.stores.sql_runs_lanes import Following
 
 AHEAD = 10.0
 """Seconds: at a pace, no more is taken than can be sent within them, and nothing that has to wait for longer."""
-
-NOT_PENDING = "not pending"
-NOT_FOUND = "not found"
-CAME_BACK_MEANWHILE = "came back meanwhile"
 
 _MOST_PAGES = 20
 """That are looked at in one go while all of their letters are passed over."""
@@ -52,8 +52,9 @@ class _Pace(NamedTuple):
     begin: datetime
 
     @classmethod
-    def of(cls, plan: RunPlan, run: Row[Any], now: datetime) -> _Pace:
-        return cls(plan.rate, now, now if plan.rate is None or run.next_at is None else max(now, run.next_at))
+    def of(cls, plan: RunPlan, run: Row[Any], now: datetime, free_at: datetime) -> _Pace:
+        due = now if plan.rate is None or run.next_at is None else run.next_at
+        return cls(plan.rate, now, max(now, due, free_at))
 
     @property
     def begins_in(self) -> float:
@@ -75,6 +76,11 @@ class _Work(NamedTuple):
     run: Row[Any]
     plan: RunPlan
     claiming: Claiming
+    lanes: Lanes
+
+    @property
+    def unedited(self) -> _Work:
+        return self._replace(plan=replace(self.plan, edit=(), schema=""))
 
 
 class _Over(NamedTuple):
@@ -93,21 +99,37 @@ class _Looked(NamedTuple):
     cursor: Cursor
 
 
+# Made once: a take asks a dozen questions, and to make one costs more than to ask it.
+_RUN = select(runs).where(runs.c.id == bindparam("run_id")).with_for_update()
+_EXPIRED = (
+    select(claims.c.letter_id, claims.c.unsent)
+    .where(claims.c.run_id == bindparam("run_id"), claims.c.lease_until <= bindparam("now"))
+    .order_by(claims.c.lease_until, claims.c.letter_id)
+    .limit(bindparam("size", type_=Integer))
+)
+_MOVE = update(runs).where(runs.c.id == bindparam("run_id")).values(taken=runs.c.taken + bindparam("more"))
+
+
 def take(
     connection: Connection, run_id: str, *, owner: str, at_most: int, lease_until: datetime, now: datetime
 ) -> Taken:
-    run = connection.execute(select(runs).where(runs.c.id == run_id).with_for_update()).one_or_none()
+    run = connection.execute(_RUN, {"run_id": run_id}).one_or_none()
     if run is None or run.status != RunStatus.RUNNING:
         return Taken(waiting=Waiting.NOT_RUNNING)
     plan = read(run.plan)
-    pace = _Pace.of(plan, run, now)
-    if pace.begins_in > AHEAD:
+    ceilings = Ceilings(connection, run.id, plan, now)
+    pace = _Pace.of(plan, run, now, ceilings.free_at)
+    if pace.begins_in > AHEAD or ceilings.promised:
+        ceilings.ask(ahead=AHEAD)
         return Taken(waiting=Waiting.PACE, begins_in=pace.begins_in)
     size = pace.bounded(max(1, page_size(at_most)))
     claiming = Claiming(owner, lease_until, now, run.id, plan.target)
     over = _take_over(connection, claiming, size)
-    further = _further(connection, _Work(run, plan, claiming), size - over.number)
-    _move(connection, run, further, next_at=pace.after(over.number + len(further.claims)))
+    work = _Work(run, plan, claiming, Lanes(connection, run, plan, now))
+    further = _further(connection, work, size - over.number)
+    number = over.number + len(further.claims)
+    _move(connection, run, further, next_at=pace.after(number))
+    ceilings.reserve(pace.begin, number)
     found = (*over.doubtful, *over.unsent, *further.claims)
     if not found:
         return Taken(waiting=_why_none(connection, run, plan, further.cursor))
@@ -116,10 +138,7 @@ def take(
 
 def _take_over(connection: Connection, claiming: Claiming, size: int) -> _Over:
     """T6 for claims of this run only: another engine had them, and did not finish."""
-    expired = select(claims.c.letter_id, claims.c.unsent).where(
-        claims.c.run_id == claiming.run_id, claims.c.lease_until <= claiming.now
-    )
-    rows = connection.execute(expired.order_by(claims.c.lease_until, claims.c.letter_id).limit(size))
+    rows = connection.execute(_EXPIRED, {"run_id": claiming.run_id, "now": claiming.now, "size": size})
     unsent = {row.letter_id: row.unsent for row in rows}
     if not unsent:
         return _Over([], [])
@@ -136,9 +155,11 @@ def _further(connection: Connection, work: _Work, size: int) -> _Looked:
     looked = _Looked([], Cursor(run.cut_off, last, run.cursor_place, run.exhausted))
     room = min([size, *_rooms(plan, run)])
     for _ in range(_MOST_PAGES):
-        if room <= 0 or looked.claims or looked.cursor.exhausted:
+        if room <= 0 or looked.claims or looked.cursor.exhausted or work.lanes.full:
             break
         looked = _look(connection, work, looked.cursor, room)
+    in_lanes = _work_through(connection, work, room - len(looked.claims))
+    looked = looked._replace(claims=looked.claims + in_lanes)
     enough = plan.at_most is not None and run.taken + len(looked.claims) >= plan.at_most
     return looked._replace(cursor=looked.cursor._replace(exhausted=looked.cursor.exhausted or enough))
 
@@ -152,32 +173,77 @@ def _rooms(plan: RunPlan, run: Row[Any]) -> list[int]:
 
 
 def _look(connection: Connection, work: _Work, cursor: Cursor, room: int) -> _Looked:
-    """One page: what can be claimed is, and all else of it is told as passed over."""
-    run, plan, claiming = work
+    """One page: what can be claimed is, what is in a lane has its turn there, all else is told as passed over."""
+    run, plan, claiming, lanes = work
     page = next_page(connection, plan, cursor, room)
     rows = sql_claiming.held(connection, page.ids) if page.ids else []
     found = {row.id: row for row in rows}
     stale = _came_back(connection, rows, since=run.created_at)
-    passed = {each: _obstacle(found.get(each), stale) for each in page.ids}
-    fit = [Candidate.of(found[each]) for each, obstacle in passed.items() if obstacle is None]
-    ready, unfit = edited(connection, plan.edit, fit, claiming, by=Actor(run.requested_by, plan.reason))
-    passed |= dict.fromkeys(unfit, NOT_EDITED)
+    able = claimable(connection, run, plan, rows)
+    passed = {each: _obstacle(found.get(each), stale, able) for each in page.ids}
+    good = [found[each] for each, obstacle in passed.items() if obstacle is None]
+    lanes.enter({row.lane for row in good if row.lane is not None})
+    fit = [Candidate.of(row) for row in good if row.lane is None]
+    ready, unfit = edited(connection, run, plan, fit, claiming)
+    passed |= unfit
     _tell_passed(connection, {each: why for each, why in passed.items() if why}, found, claiming)
     reached = max((Place(row.created_at, row.id) for row in rows), key=_in_order, default=cursor.last)
     after = Cursor(cursor.cut_off, reached, page.place, page.is_last)
     return _Looked(sql_claiming.take(connection, ready, claiming), after)
 
 
+def _work_through(connection: Connection, work: _Work, room: int) -> list[Claim]:
+    """The next letters of the run's lanes, each lane's in their order."""
+    lanes = work.lanes
+    found: list[Claim] = []
+    for lane in lanes.oldest_looks():
+        if lane.blocked:
+            left = lanes.blocked(lane)
+            rows = sql_claiming.held(connection, left) if left else []
+            _tell_passed(
+                connection, dict.fromkeys(left, PassedOver.BLOCKED), {row.id: row for row in rows}, work.claiming
+            )
+        elif len(found) < room:
+            following = lanes.following(lane, _in_one_go(work.plan, room - len(found)))
+            claimed = _follow(connection, work, following) if following.ids else []
+            if following.ids and not claimed:
+                lanes.block(lane)
+            found += claimed
+    return found
+
+
+def _in_one_go(plan: RunPlan, room: int) -> int:
+    """Of one lane: one that its edit does not fit keeps the others behind it."""
+    return 1 if plan.edit or plan.schema else room
+
+
+def _follow(connection: Connection, work: _Work, following: Following) -> list[Claim]:
+    """As many of them as can be claimed without leaving one out."""
+    rows = {row.id: row for row in sql_claiming.held(connection, following.ids)}
+    own = [row for row in rows.values() if row.id in following.own]
+    stale = _came_back(connection, own, since=work.run.created_at)
+    able = claimable(connection, work.run, work.plan, list(rows.values()))
+    fit: list[Candidate] = []
+    for each in following.ids:
+        if _obstacle(rows.get(each), stale, able) is not None:
+            break
+        fit.append(Candidate.of(rows[each]))
+    bare = work if following.own.issuperset(following.ids[:1]) else work.unedited
+    ready, unfit = edited(connection, work.run, bare.plan, fit, work.claiming)
+    _tell_passed(connection, unfit, rows, work.claiming)
+    return sql_claiming.take(connection, ready, work.claiming)
+
+
 def _in_order(place: Place) -> tuple[datetime, str]:
     return place.created_at, place.id
 
 
-def _obstacle(letter: Row[Any] | None, stale: set[str]) -> str | None:
+def _obstacle(letter: Row[Any] | None, stale: set[str], able: set[str]) -> str | None:
     if letter is None:
-        return NOT_FOUND
-    if not sql_claiming.is_claimable(letter):
-        return NOT_PENDING
-    return CAME_BACK_MEANWHILE if letter.id in stale else None
+        return PassedOver.NOT_FOUND
+    if letter.id not in able:
+        return PassedOver.NOT_PENDING
+    return PassedOver.CAME_BACK_MEANWHILE if letter.id in stale else None
 
 
 def _came_back(connection: Connection, rows: Sequence[Row[Any]], *, since: datetime) -> set[str]:
@@ -212,19 +278,28 @@ def _move(connection: Connection, run: Row[Any], looked: _Looked, *, next_at: da
     """The run's own row: how far it has come."""
     last, cursor = looked.cursor.last, looked.cursor
     values: Values = {
-        "taken": runs.c.taken + len(looked.claims),
+        "run_id": run.id,
+        "more": len(looked.claims),
         "cursor_at": None if last is None else last.created_at,
         "cursor_id": None if last is None else last.id,
         "cursor_place": cursor.place,
         "exhausted": cursor.exhausted,
         "next_at": next_at,
     }
-    connection.execute(update(runs).where(runs.c.id == run.id).values(values))
+    connection.execute(_MOVE, values)
 
 
 def _why_none(connection: Connection, run: Row[Any], plan: RunPlan, cursor: Cursor) -> Waiting | None:
     """None: letters were passed over, and there are more."""
-    if cursor.exhausted:
+    in_lanes = connection.scalar(select(exists().where(run_lanes.c.run_id == run.id)))
+    if cursor.exhausted and not (in_lanes and _wanted(plan, run)):
         claimed = connection.scalar(select(exists().where(claims.c.run_id == run.id)))
         return Waiting.OTHER_HANDS if claimed else Waiting.NOTHING_LEFT
-    return Waiting.CANARY if min([1, *_rooms(plan, run)]) <= 0 else None
+    if min([1, *_rooms(plan, run)]) <= 0:
+        return Waiting.CANARY
+    return Waiting.ORDER if in_lanes else None
+
+
+def _wanted(plan: RunPlan, run: Row[Any]) -> bool:
+    """Whether the run wants any more."""
+    return plan.at_most is None or run.taken < plan.at_most

@@ -6,7 +6,7 @@ import operator
 import sys
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, and_, false, func, literal, not_, or_, select, type_coerce
+from sqlalchemy import Text, and_, false, func, literal, literal_column, not_, or_, select, type_coerce
 
 from redrive.search_terms import COMPARISONS, Field, FieldTerm, Op
 from redrive.stores.columns import escape
@@ -30,6 +30,7 @@ _COLUMNS: dict[Field, str] = {
     Field.CORRELATION: "correlation_id",
     Field.ATTEMPTS: "attempts",
     Field.GENERATION: "generation",
+    Field.REVISION: "revision",
     Field.CREATED: "created_at",
     Field.CHANGED: "changed_at",
     Field.OWNER: "owner",
@@ -71,6 +72,10 @@ def _holds(term: FieldTerm, columns: Mapping[str, Any]) -> ColumnElement[bool]:
             select(groups.c.id).where(_compared(term, groups.c.owner))
         )
         return owned
+    if term.field is Field.REVISION and (term.op, term.values) == (Op.MORE, (0,)):
+        # Written out, never bound: only so can a database tell that the index of edited letters serves it.
+        edited: ColumnElement[bool] = columns["revision"] > literal_column("0")
+        return edited
     return _compared(term, columns[_COLUMNS[term.field]])
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from msgspec.structs import replace
-from sqlalchemy import literal, select, tuple_
+from sqlalchemy import bindparam, literal, select, tuple_
 
 from redrive.letter_query import MAX_PAGE
 from redrive.search_terms import Field, FieldTerm, Filter, Op
@@ -74,6 +75,17 @@ def page_of(query: LetterQuery, dialect: str) -> Select[str]:
     return in_order(all_of(query, dialect), query, letters.c.created_at, letters.c.id).limit(
         page_size(query.limit)
     )
+
+
+@lru_cache(maxsize=64)
+def page_behind(query: LetterQuery, dialect: str) -> Select[str]:
+    """As `page_of`, behind a place that is bound as `created_at` and `id`: a run asks for thousands of pages, and
+    to make such a statement costs more than to ask it.
+    """
+    columns = (letters.c.created_at, letters.c.id)
+    place = tuple_(*(bindparam(column.name, type_=column.type) for column in columns))
+    found = all_of(query, dialect).where(tuple_(*columns) > place)
+    return found.order_by(*columns).limit(page_size(query.limit))
 
 
 def all_of(query: LetterQuery, dialect: str) -> Select[str]:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, literal, select
 
-from redrive.stores.expressions import lots, one_of
+from redrive.stores.columns import escape_all
+from redrive.stores.expressions import any_of, lots, one_of
 from redrive.stores.schema import audit, failures, letters, revisions
 from redrive.stores.sql_audit import happening
+from redrive.stores.sql_lanes import BLOCKED_BY
 from redrive.stores.sql_rows import letter_of, revisions_of, select_letters
 from redrive.stores.told import retell
 
@@ -43,12 +45,34 @@ def portions(connection: Connection, letter_ids: Sequence[str], *, story: bool) 
     return found
 
 
+def first_portion(connection: Connection, letter_ids: Sequence[str]) -> Sequence[str]:
+    """The first of `portions` without the story. Nearly always it is all of them, which one number tells."""
+    if len(letter_ids) <= AT_ONCE and _whole_size(connection, letter_ids) <= BUDGET:
+        return letter_ids
+    return portions(connection, letter_ids, story=False)[0]
+
+
+def _whole_size(connection: Connection, letter_ids: Sequence[str]) -> int:
+    if connection.dialect.name == "postgresql":
+        return int(connection.scalar(_WHOLE_SIZE, {"ids": escape_all(letter_ids)}) or 0)
+    mine = revisions.c.letter_id.in_(letter_ids)
+    return int(connection.scalar(select(func.sum(_HELD)).where(mine)) or 0)
+
+
+_parts = (revisions.c.body, revisions.c.headers, revisions.c.properties)
+_HELD = sum((func.coalesce(func.length(part), 0) for part in _parts), start=literal(0))
+_WHOLE_SIZE = select(func.sum(_HELD)).where(any_of(revisions.c.letter_id))
+
+
 def read(connection: Connection, letter_ids: Sequence[str], *, story: bool) -> list[DeadLetter]:
     """Those that exist, in the order of the ids. Without `story`, only the bodies are added to what a list has."""
-    rows = connection.execute(select_letters(bodies=not story).where(letters.c.id.in_(list(letter_ids)))).all()
+    query = select_letters(BLOCKED_BY, bodies=not story).where(letters.c.id.in_(list(letter_ids)))
+    rows = connection.execute(query).all()
     by_id = {row.id: row for row in rows}
     wanted = [by_id[letter_id] for letter_id in letter_ids if letter_id in by_id]
-    return list(with_story(connection, wanted)) if story else [letter_of(row) for row in wanted]
+    if story:
+        return list(with_story(connection, wanted))
+    return [letter_of(row, blocked_by=row.blocked_by) for row in wanted]
 
 
 def with_story(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[DeadLetter]:
@@ -66,14 +90,13 @@ def with_story(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Dea
             generations=tuple(each.generation for each in told[row.id]),
             revisions=every,
             history=tuple(happening(each) for each in lines[row.id]),
+            blocked_by=row.blocked_by,
         )
 
 
 def _sizes(connection: Connection, letter_ids: list[str], *, story: bool) -> Mapping[str, int]:
-    parts = (revisions.c.body, revisions.c.headers, revisions.c.properties)
-    held = sum((func.coalesce(func.length(part), 0) for part in parts), start=literal(0))
     sizes: dict[str, int] = defaultdict(int)
-    measured: list[tuple[Table, ColumnElement[int]]] = [(revisions, held)]
+    measured: list[tuple[Table, ColumnElement[int]]] = [(revisions, _HELD)]
     if story:
         measured.append((failures, func.length(failures.c.told)))
     for table, size in measured:

@@ -182,6 +182,7 @@ _PROBLEMS: dict[str, Select[str]] = {
     "letters claimed and not being redriven": (
         select(letters.c.id).join(claims, claims.c.letter_id == letters.c.id).where(letters.c.status != _redriving)
     ),
+    "claims of no letter": select(claims.c.letter_id).where(~exists().where(letters.c.id == claims.c.letter_id)),
     "letters neither searchable nor waiting to be": select(letters.c.id).where(
         ~exists().where(search_parts.c.letter_id == letters.c.id),
         ~exists().where(search_queue.c.letter_id == letters.c.id),

@@ -70,6 +70,7 @@ def an_entry(
     at: datetime = NOON,
     ticket: RedriveTicket | None = None,
     quarantine: str | None = None,
+    lane: str | None = None,
 ) -> Entry:
     """One message that failed `attempts` times, a minute apart and the last time at `at`, or as `failures` say.
     Without an identity it is a message that nobody has seen before.
@@ -89,4 +90,5 @@ def an_entry(
         first_attempt_at=told[0].at,
         ticket=ticket,
         quarantine=quarantine,
+        lane=lane,
     )

@@ -32,6 +32,7 @@ from redrive.testing.store_contract_archive import (
 )
 from redrive.testing.store_contract_change import ChangeContract, PurgeContract, ReviseContract
 from redrive.testing.store_contract_groups import AnnotateContract, MergeContract, SplitContract
+from redrive.testing.store_contract_lanes import LaneContract
 from redrive.testing.store_contract_read import (
     FindContract,
     GetContract,
@@ -43,13 +44,12 @@ from redrive.testing.store_contract_record import RecordContract
 from redrive.testing.store_contract_redrive import ClaimContract, ConfirmContract, SettleContract
 from redrive.testing.store_contract_return import ComingBackContract
 from redrive.testing.store_contract_runs import ApprovalContract, RunContract, RunReportContract
+from redrive.testing.store_contract_runs_ceilings import CeilingContract
+from redrive.testing.store_contract_runs_doubt import DoubtContract
+from redrive.testing.store_contract_runs_edit import EditingRunContract
+from redrive.testing.store_contract_runs_quarantined import QuarantinedRunContract
 from redrive.testing.store_contract_runs_settle import SettleTogetherContract, TakeOverContract
-from redrive.testing.store_contract_runs_take import (
-    CanaryContract,
-    EditingRunContract,
-    PaceContract,
-    TakeContract,
-)
+from redrive.testing.store_contract_runs_take import CanaryContract, PaceContract, TakeContract
 from redrive.testing.store_contract_search import (
     CountContract,
     IndexContract,
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 class StoreContract(
     RecordContract,
     ComingBackContract,
+    LaneContract,
     ClaimContract,
     SettleContract,
     ConfirmContract,
@@ -95,6 +96,9 @@ class StoreContract(
     RunReportContract,
     TakeContract,
     EditingRunContract,
+    QuarantinedRunContract,
+    DoubtContract,
+    CeilingContract,
     PaceContract,
     CanaryContract,
     SettleTogetherContract,

@@ -139,13 +139,32 @@ class OverviewContract(StoreCase):
         await store.record(returned(await sent(store, letter_id)))
         assert (await store.overview(LetterQuery())).quarantined == Count(1, exact=True)
 
+    async def test_letters_that_were_edited_are_told(self, store: RunStore) -> None:
+        edited, discarded, _ = [(await store.record(an_entry()))[0] for _ in range(3)]
+        for each in (edited, discarded):
+            await store.revise(each, a_message(body=b"corrected"), base=0, by=ANN)
+        await store.change([discarded], Transition.DISCARD, by=ANN)
+
+        assert (await store.overview(LetterQuery())).edited == 1
+        assert (await store.count(asking("revision:>0 status:PENDING"))) == Count(1, exact=True)
+        assert [each.id for each in await store.find(asking("revision:>0 status:PENDING"))] == [edited]
+
     async def test_keys_are_told_and_whether_two_share_one(self, store: RunStore) -> None:
         for queue, key in (("orders", b"1"), ("orders", b"1"), ("mails", b"1"), ("mails", None)):
             await store.record(an_entry(queue=queue, message=a_message(queue=queue, key=key)))
 
         told = await store.overview(LetterQuery())
 
-        assert (told.keys_of, told.keyed, told.same_key) == (4, 3, 2)
+        assert (told.keys_of, told.keyed, told.same_key, told.ordered) == (4, 3, 2, 0)
+
+    async def test_letters_whose_order_is_kept_are_told_apart(self, store: RunStore) -> None:
+        await store.record(an_entry(message=a_message(key=b"1"), lane="a"))
+        await store.record(an_entry(lane="b"))
+        await store.record(an_entry(message=a_message(key=b"1")))
+
+        told = await store.overview(LetterQuery())
+
+        assert (told.keys_of, told.keyed, told.ordered) == (3, 1, 2)
 
     @pytest.mark.parametrize("text", _BOTH_WAYS)
     async def test_letters_older_than_their_queue_allows_are_counted(self, store: RunStore, text: str) -> None:

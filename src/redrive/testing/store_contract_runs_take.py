@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from redrive.dead_letter import Status, Transition
-from redrive.editing import Expect, Set, json_value
 from redrive.run import Canary, Progress, RunChange, Waiting
 from redrive.search import parse
 from redrive.testing.letters import NOON, a_message, an_entry
@@ -217,51 +216,6 @@ class TakeContract(StoreCase):
         assert [each.letter_id for each in await every_claim(store, run)] == ids[1:]
 
         assert (await letter(store, ids[0])).status is Status.PENDING
-
-
-class EditingRunContract(StoreCase):
-    async def test_an_edit_is_a_revision_of_each_letter_that_is_taken(self, store: RunStore) -> None:
-        ids = await recorded(store, 2)
-        edit = (Set(path="order", value=json_value(18)),)
-        run = await running(store, replace(a_plan(), edit=edit, reason="wrong order"))
-
-        claims = (await take(store, run)).claims
-
-        assert [(each.revision, each.message.body) for each in claims] == [(1, b'{"order": 18}')] * 2
-        for letter_id in ids:
-            found = await letter(store, letter_id)
-            assert [each.message.body for each in found.revisions] == [b'{"order": 17}', b'{"order": 18}']
-            assert (found.revision, found.revisions[1].by, found.revisions[1].reason) == (1, "bob", "wrong order")
-            assert [line.what for line in found.history] == ["recorded", "edited", "claimed"]
-        await send(store, claims)
-        await store.record(returned(claims[0]))  # what came back is the edited message
-        assert (await letter(store, claims[0].letter_id)).generation == 2
-
-    async def test_a_letter_that_the_edit_does_not_fit_stays_and_holds_up_nobody(self, store: RunStore) -> None:
-        bodies = (b'{"order": 1}', b"no JSON", b'{"order": 2}', b'{"order": 1}')
-        ids = await recorded(store, 4, messages=[a_message(body=body) for body in bodies])
-        edit = (Expect(path="order", value=json_value(1)), Set(path="done", value=json_value("yes")))
-        run = await running(store, replace(a_plan(), edit=edit))
-
-        claims = (await take(store, run)).claims
-
-        assert [each.letter_id for each in claims] == [ids[0], ids[3]]
-        told = {each.letter_id: each.outcome for each in await store.outcomes(run)}
-        assert told == {ids[0]: "claimed", ids[1]: "not edited", ids[2]: "not edited", ids[3]: "claimed"}
-        for letter_id in ids[1:3]:
-            found = await letter(store, letter_id)
-            assert (found.status, found.revision) == (Status.PENDING, 0)
-            assert (found.history[-1].what, found.history[-1].by) == ("not edited", "engine")
-            assert found.history[-1].reason
-        assert (await store.run(run)).progress == Progress(taken=2, in_hand=2, passed_over=2)  # type: ignore[union-attr]  # there
-
-    async def test_an_edit_that_changes_nothing_makes_no_revision(self, store: RunStore) -> None:
-        [letter_id] = await recorded(store, 1)
-        run = await running(store, replace(a_plan(), edit=(Set(path="order", value=json_value(17)),)))
-
-        [claim] = (await take(store, run)).claims
-
-        assert claim.revision == (await letter(store, letter_id)).revision == 0
 
 
 class PaceContract(StoreCase):

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from redrive.errors import LeaseLost, PublishRefused, Unreachable
+from redrive.testing.transport_contract_at_once import AtOnceContract
 from redrive.testing.transport_corpus import BODIES, HEADERS, OVERLAY, TEXTS
-from redrive.testing.transport_harness import TransportHarness
 
 if TYPE_CHECKING:
     from redrive.transports import Transport
 
 
-class TransportContract(TransportHarness):
+class TransportContract(AtOnceContract):
     """A promise per test, in the order of the protocol's methods."""
 
     # send

@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from redrive.clock import new_id
 from redrive.message import Message
+from redrive.transports import ImmediateSending
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -118,6 +119,18 @@ class TransportHarness:
         """What was given back is not taken for what a dead process held, where the broker can tell them apart."""
         if transport.capabilities.clean_release:
             assert not any(delivery.redelivered for delivery in given_back)
+
+    def quick(self, transport: Transport) -> ImmediateSending:
+        driver: object = transport
+        if not isinstance(driver, ImmediateSending):
+            pytest.skip("not at once")
+        return driver
+
+    def told(self, quick: ImmediateSending, message: Message) -> asyncio.Future[Exception | None]:
+        """What becomes of a message that is sent at once; told twice, it would raise."""
+        word: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+        assert quick.send_at_once(message, queue=self.queue, done=word.set_result)
+        return word
 
     async def total(self, transport: Transport) -> int:
         return sum(depth.total for depth in (await self.depths_of(transport)).values())

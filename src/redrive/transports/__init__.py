@@ -14,7 +14,7 @@ from redrive.message import Message
 from redrive.registry import Driver, load_driver
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Mapping
+    from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 
 
 class Names(msgspec.Struct, frozen=True):
@@ -104,6 +104,11 @@ class QueueDepth(msgspec.Struct, frozen=True):
     def total(self) -> int:
         return self.ready + self.delayed + self.leased
 
+    def plus(self, other: QueueDepth | None) -> QueueDepth:
+        if other is None:
+            return self
+        return QueueDepth(self.ready + other.ready, self.delayed + other.delayed, self.leased + other.leased)
+
 
 class Transport(Protocol):
     """Moves messages on one broker. Connects on first use; safe to use from many tasks of one event loop.
@@ -167,6 +172,18 @@ class OriginSending(Protocol):
     async def send_to_origin(self, message: Message) -> None:
         """As `send`, to every queue that the message's first exchange has for it. PublishRefused if that exchange
         is not known or gone.
+        """
+        ...
+
+
+@runtime_checkable
+class ImmediateSending(Protocol):
+    """A driver that can send without a task of the caller's for each message: of thousands, they cost the most."""
+
+    def send_at_once(self, message: Message, *, queue: str, done: Callable[[Exception | None], None]) -> bool:
+        """As `send`, where nothing has to be waited for before the message is on its way. True: `done`, which must
+        not raise, is called once, later, with what `send` would have raised, or None. False: nothing has
+        happened, and `send` says why or waits.
         """
         ...
 

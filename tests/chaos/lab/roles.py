@@ -131,18 +131,49 @@ async def redrive(premises: Premises, *, ahead: float = 0.0) -> None:
             await store.close()
 
 
-async def carry_out(premises: Premises, *, lease: float = 0.5) -> None:
-    """An engine for the run that is under way, or for one of all letters that wait, until none does."""
-    settings, clock = premises.settings(), SystemClock()
+async def request(premises: Premises) -> None:
+    """Makes the run of all letters that wait, if none is under way."""
+    store = open_store(premises.settings().store.url.reveal(), clock=SystemClock())
+    try:
+        await _run_under_way(store)
+    finally:
+        await store.close()
+
+
+async def carry_out(
+    premises: Premises, *, ahead: float = 0.0, once: bool = False, slowly: float = 0.0, **how: Any
+) -> None:
+    """An engine for the run that is under way, or for one of all letters that wait, until none does, or `once`."""
+    settings, clock = premises.settings(), Ahead(ahead)
     store = open_store(settings.store.url.reveal(), clock=clock)
     async with wiring.producer(settings) as transport:
         try:
-            engine = RedriveEngine(store=store, transport=transport, clock=clock, owner="chaos", lease=lease)
+            broker: Any = Slow(transport, slowly) if slowly else transport
+            engine = RedriveEngine(
+                store=store, transport=broker, clock=clock, owner="chaos", **{"lease": 0.5, **how}
+            )
             while (run := await _run_under_way(store)) is not None:
                 run = await engine.carry_out(run.id)
                 assert run.status in ENDED, f"{run.status}: {run.why}"
+                if once:
+                    break
         finally:
             await store.close()
+
+
+class Slow:
+    """A broker that takes its time, so that an engine has nothing else to do when its message is sent."""
+
+    def __init__(self, transport: Transport, seconds: float) -> None:
+        self._transport = transport
+        self._seconds = seconds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    async def send(self, message: Message, *, queue: str | None = None) -> None:
+        await asyncio.sleep(self._seconds)
+        await self._transport.send(message, queue=queue)
 
 
 async def _run_under_way(store: RunStore) -> Run | None:
@@ -172,7 +203,7 @@ async def collect(premises: Premises) -> None:
 ROLES: dict[str, Callable[..., Awaitable[None]]] = {
     role.__name__: role
     for role in (
-        *(produce, keep_sending, work, redrive, carry_out, reprocess, collect),
+        *(produce, keep_sending, work, redrive, request, carry_out, reprocess, collect),
         *(writers.record, writers.merge, writers.split, writers.fold, writers.index),
     )
 }

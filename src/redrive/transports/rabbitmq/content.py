@@ -112,8 +112,9 @@ def _own(message: Message, body: bytes, note: Note, how: Sending) -> bytes:
         bodiless=message.body is None,
         headers=blob,
         overlay=message.overlay if note.overlay is None else note.overlay,
+        mark=notes.mark_of(body),
     )
-    found[props.HEADERS] = tables.joined([*native, notes.encode(replace(note, mark=notes.mark_of(body)))])
+    found[props.HEADERS] = tables.joined([*native, notes.encode(note)])
     return props.join(found)
 
 
@@ -198,6 +199,11 @@ def _native(headers: Headers) -> tuple[list[tables.Entry], bytes | None]:
         return list(native.values()), None
     blob = encode_headers(headers)
     return [] if len(blob) > _COPIED_TWICE else list(native.values()), blob
+
+
+def largest_header(frame_max: int) -> int:
+    """Bytes of properties that are sent at most, so that the broker has room to add to them."""
+    return max(frame_max - FRAME_RESERVE, frame_max // 2)
 
 
 def is_foreign(message: Message) -> bool:

@@ -153,6 +153,10 @@ class Known:
                 await self._make(name)
                 self._names.add(name)
 
+    def has(self, name: str) -> bool:
+        """Whether `ensure` would return at once."""
+        return self._connection is not None and self._connection.why_lost is None and name in self._names
+
     async def loops(self, queue: str) -> bool:
         """Whether a message rejected from this queue surely reaches its retry queue: it is declared as ours are,
         and ours keep a message until its target has confirmed it.

@@ -56,6 +56,11 @@ class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The texts of `error` and `retry_count` in its envelope, if others stand there now."""
 
 
+def other_queue(own: str, place: str) -> bytes | None:
+    """A message's own queue, if it lies in another."""
+    return None if own == place else own.encode("utf-8", "surrogatepass")
+
+
 def mark_of(body: bytes) -> int:
     return zlib.crc32(body)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from redrive.errors import PublishRefused, Unreachable
 from redrive.transports.rabbitmq import wire
@@ -61,6 +61,16 @@ class Doubts:
         return self._unanswered[routing_key] >= _DOUBTFUL if self._unanswered else False
 
 
+class Answer(Protocol):
+    """Whoever waits for one message: as much of a Future as is needed."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, result: None, /) -> None: ...
+
+    def set_exception(self, exception: Exception, /) -> None: ...
+
+
 class _Flight:
     """A message on its way."""
 
@@ -72,7 +82,7 @@ class _Flight:
         routing_key: bytes,
         properties: bytes,
         body: bytes,
-        answer: asyncio.Future[None],
+        answer: Answer,
         deadline: float,
     ) -> None:
         self.exchange = exchange
@@ -141,6 +151,30 @@ class Publisher(Deaf):
         flight = _Flight(exchange, routing_key, properties, body, answer, self._loop.time() + self._timeout)
         self._take_off(channel, flight)
         await answer
+
+    @property
+    def open_channel(self) -> Channel | None:
+        """The channel, if a message can be written to it now."""
+        channel = self._channel
+        if channel is None or not channel.usable or channel.connection.hurried or not self._room.is_set():
+            return None
+        return channel
+
+    def begin(  # noqa: PLR0917  the hot path
+        self,
+        channel: Channel,
+        exchange: bytes,
+        routing_key: bytes,
+        properties: bytes,
+        body: bytes,
+        answer: Answer,
+    ) -> bool:
+        """As `publish` on its open channel, and nobody waits. False: it would be refused, and nothing is sent."""
+        if self._flying[routing_key] and self._doubts.about(routing_key):
+            return False
+        deadline = self._loop.time() + self._timeout
+        self._take_off(channel, _Flight(exchange, routing_key, properties, body, answer, deadline))
+        return True
 
     def _take_off(self, channel: Channel, flight: _Flight) -> None:
         channel.write(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from functools import lru_cache
 from struct import Struct
 from struct import error as _STRUCT_ERROR  # noqa: N812  as a constant: it is only caught
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -57,7 +58,7 @@ def entries(table: bytes) -> list[Entry]:
 
 def joined(fields: Iterable[Entry]) -> bytes:
     """A table of these fields, with its length in front."""
-    inner = b"".join(field.raw for field in fields)
+    inner = b"".join([field.raw for field in fields])
     return _U32.pack(len(inner)) + inner
 
 
@@ -77,6 +78,7 @@ def text_of(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
+@lru_cache(maxsize=1024)
 def name_of(text: str) -> bytes:
     """A name's bytes. Inexact if it has no place in a table."""
     try:
@@ -92,7 +94,7 @@ def write(value: Any) -> bytes:
     """A value with its type octet, so that `value_of` gives it back. Inexact if AMQP cannot say it; TypeError if
     no broker could.
     """
-    return _write(value, 0)
+    return b"S" + _long(_utf8(value)) if type(value) is str else _write(value, 0)  # as most are
 
 
 def _write(value: Any, depth: int) -> bytes:  # noqa: C901  a line for each type

@@ -34,18 +34,20 @@ from redrive.transports.rabbitmq.arrival import (
 )
 from redrive.transports.rabbitmq.connection import connect
 from redrive.transports.rabbitmq.content import (
-    FRAME_RESERVE,
     Packed,
     Sending,
     is_foreign,
+    largest_header,
     origin_of,
     pack,
     text_of,
 )
 from redrive.transports.rabbitmq.declaring import BrokerAdministration, Known
+from redrive.transports.rabbitmq.landing import Landing
 from redrive.transports.rabbitmq.line import Line
-from redrive.transports.rabbitmq.note import Note
+from redrive.transports.rabbitmq.note import Note, other_queue
 from redrive.transports.rabbitmq.publisher import Doubts, Publisher, Unroutable
+from redrive.transports.rabbitmq.queue_name import check_name
 from redrive.transports.rabbitmq.receiver import Receiver
 from redrive.transports.rabbitmq.returning import OftenReturned, Returns
 from redrive.transports.rabbitmq.settling import LOOKS
@@ -53,7 +55,7 @@ from redrive.transports.rabbitmq.topology import Topology
 from redrive.transports.rabbitmq.waiting_rooms import WaitingRooms
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Coroutine, Mapping
+    from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping
     from pathlib import Path
 
     from redrive.message import Message
@@ -64,7 +66,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("redrive.rabbitmq")
 
-_MAX_NAME = 255
 _AGAIN = 1.0
 _LARGE = 1 << 20
 """Bodies beyond it have a channel of their own: if one is too large, the broker closes the channel it came on."""
@@ -133,11 +134,29 @@ class RabbitTransport:
         self, message: Message, *, queue: str | None = None, delay: float = 0.0, trail: bytes | None = None
     ) -> None:
         target = message.queue if queue is None else queue
-        self._check_name(target)
-        kept = delay > 0 or self.names.home_of_dead(target) is not None
-        noted = kept or trail or not is_foreign(message)  # else it goes out as it came
-        note = self._note(message, target, delay=delay, trail=trail) if noted else Note()
+        check_name(target)
+        kept, note = self._noted(message, target, delay=delay, trail=trail)
         await self._publish(self._place_for(target, delay), message, note, keep=kept)
+
+    def send_at_once(self, message: Message, *, queue: str, done: Callable[[Exception | None], None]) -> bool:
+        if not self._known.has(queue):
+            return False
+        kept, note = self._noted(message, queue, delay=0.0, trail=None)
+        try:
+            packed = self._packed(message, note, keep=kept)
+        except RedriveError:
+            return False  # `send` raises it again
+        publisher = self._publishers.get(len(packed.body) > _LARGE)
+        channel = None if publisher is None else publisher.open_channel
+        if (
+            publisher is None
+            or channel is None
+            or len(packed.properties) > largest_header(channel.connection.frame_max)
+        ):
+            return False
+        faults.point("rabbitmq.before_publish")
+        landing = Landing(done, partial(self._publish_again, queue, packed), self._start)
+        return publisher.begin(channel, *self._address_of(queue), packed.properties, packed.body, landing)
 
     def receive(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
         if prefetch < 1:
@@ -211,7 +230,7 @@ class RabbitTransport:
             depth = QueueDepth(ready, 0, leased) if home is None else QueueDepth(0, ready, 0)
             told = name if home is None else self.names.retry_of(home)
             if depth.total:
-                found[told] = _sum(found.get(told), depth)
+                found[told] = depth.plus(found.get(told))
         return found
 
     async def close(self) -> None:
@@ -245,19 +264,25 @@ class RabbitTransport:
         try:
             await self._publish_packed(name, packed)
         except Unroutable:
-            self._known.forget(name)  # somebody has deleted it since
-            await self._publish_packed(name, packed)
+            await self._publish_again(name, packed)
+
+    async def _publish_again(self, name: str, packed: Packed) -> None:
+        self._known.forget(name)  # somebody has deleted it since
+        await self._publish_packed(name, packed)
 
     async def _publish_packed(self, name: str, packed: Packed) -> None:
         await self._known.ensure(name)
+        await self._fly(*self._address_of(name), packed)
+
+    def _address_of(self, name: str) -> tuple[bytes, bytes]:
         route = self._known.topology.route(name)
-        await self._fly(route.exchange.encode(), (route.routing_key or name).encode(), packed)
+        return route.exchange.encode(), (route.routing_key or name).encode()
 
     async def _fly(self, exchange: bytes, routing_key: bytes, packed: Packed) -> None:
         publisher = await self._publisher(large=len(packed.body) > _LARGE)
         connection = await self._publishing.connection()
         faults.point("rabbitmq.before_publish")
-        fits = max(connection.frame_max - FRAME_RESERVE, connection.frame_max // 2)
+        fits = largest_header(connection.frame_max)
         await publisher.publish(exchange, routing_key, packed.properties, packed.body, fits=fits)
         faults.point("rabbitmq.confirmed")
 
@@ -273,11 +298,17 @@ class RabbitTransport:
                 self._publishers[large] = current
             return current
 
+    def _noted(self, message: Message, target: str, *, delay: float, trail: bytes | None) -> tuple[bool, Note]:
+        """Whether it lies there as evidence, and its note: none if it goes out as it came."""
+        kept = delay > 0 or self.names.home_of_dead(target) is not None
+        noted = kept or trail or not is_foreign(message)
+        return kept, self._note(message, target, delay=delay, trail=trail) if noted else Note()
+
     def _note(self, message: Message, target: str, *, delay: float, trail: bytes | None) -> Note:
         now = microseconds(self._clock.now())
         return Note(
             identity=f"rabbitmq:{new_id()}",
-            queue=_other(message.queue, target),
+            queue=other_queue(message.queue, target),
             overlay=message.overlay,
             trail=trail,
             put_at=now,
@@ -289,7 +320,7 @@ class RabbitTransport:
         first = delivery.first_attempt_at
         return Note(
             identity=delivery.identity,
-            queue=_other(message.queue, delivery.queue),
+            queue=other_queue(message.queue, delivery.queue),
             overlay=message.overlay,
             attempt=delivery.attempt + 1,
             first_attempt_at=now if first is None else microseconds(first),
@@ -459,30 +490,8 @@ class RabbitTransport:
             within=self._connect_timeout,
         )
 
-    def _check_name(self, name: str) -> None:
-        try:
-            fits = 0 < len(name.encode()) <= _MAX_NAME and not name.startswith("amq.")
-        except UnicodeEncodeError:
-            fits = False
-        if not fits:
-            raise PublishRefused(
-                f"{name[:_MAX_NAME]!r} cannot be the name of a queue",
-                permanent=True,
-                remedy=f"use 1 to {_MAX_NAME} bytes of text that does not begin with amq.",
-            )
-
 
 def _at(identity: str, queue: str) -> str:
     """What is copied into another queue, by whatever program, is another message there."""
     place = f"@{queue}"
     return identity if identity.endswith(place) else f"{identity}{place}"
-
-
-def _other(own: str, target: str) -> bytes | None:
-    return None if own == target else own.encode("utf-8", "surrogatepass")
-
-
-def _sum(first: QueueDepth | None, second: QueueDepth) -> QueueDepth:
-    if first is None:
-        return second
-    return QueueDepth(first.ready + second.ready, first.delayed + second.delayed, first.leased + second.leased)

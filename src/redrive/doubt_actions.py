@@ -1,0 +1,55 @@
+"""The desk's part about letters in doubt: sent or not, nobody knows, and their run has ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from redrive.dead_letter import Actor, Transition
+from redrive.pace import Pace
+from redrive.redriving import LEASE, Redriver
+from redrive.run import WINDOW, Settled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from redrive.clock import Clock
+    from redrive.dead_letter import Claim
+    from redrive.redriving import Outcome
+    from redrive.run import Run
+    from redrive.stores import RunStore
+    from redrive.transports import Transport
+
+
+class DoubtActions:
+    _runs: RunStore
+    _transport: Transport
+    _clock: Clock
+    _actor: str
+    _because: Callable[[str], Actor]
+
+    async def take_as_sent(self, run: Run, reason: str) -> int:
+        """Somebody has looked, and they were sent: REDRIVEN until they come back or are confirmed (T7)."""
+        by, changed = self._because(reason), 0
+        while claims := await self._doubtful(run, WINDOW):
+            sent = [Settled(claim, Transition.SENT, by.reason) for claim in claims]
+            changed += await self._runs.settle_together(sent, by=by)
+        return changed
+
+    async def send_again(
+        self, run: Run, *, rate: float | None = None, on_progress: Callable[[int], None] | None = None
+    ) -> list[Outcome]:
+        """Under the same redrive ids, so that a copy which was sent and the one to come are known as one (T6)."""
+        redriver = Redriver(
+            store=self._runs,
+            transport=self._transport,
+            actor=Actor(self._actor),
+            to_origin=run.plan.to_origin,
+        )
+
+        async def take(at_most: int) -> list[Claim]:
+            return await self._doubtful(run, at_most)
+
+        return await redriver.send_begun(take, pace=Pace(rate, self._clock), on_progress=on_progress)
+
+    async def _doubtful(self, run: Run, at_most: int) -> list[Claim]:
+        return await self._runs.take_doubtful(run.id, owner=self._actor, at_most=at_most, lease=LEASE)

@@ -1,0 +1,102 @@
+"""Lanes: letters whose order is kept, and what has to wait behind which."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from redrive.dead_letter import MAX_GENERATIONS, Recorded, Status, Transition
+from redrive.letter_query import LetterQuery
+from redrive.ordering import PARKED
+from redrive.testing.letters import NOON, a_failure, an_entry
+from redrive.testing.store_case import ANN, StoreCase, claimed, letter, returned, sent
+
+if TYPE_CHECKING:
+    from redrive.failure import Failure
+    from redrive.stores import DeadLetterStore
+
+_SETTLED = {Transition.RESOLVE, Transition.DISCARD}
+
+
+def _waits() -> tuple[Failure, ...]:
+    return (a_failure(1, type=PARKED, at=NOON),)
+
+
+class LaneContract(StoreCase):
+    async def test_the_first_open_letter_of_a_lane_is_what_others_wait_behind(
+        self, store: DeadLetterStore
+    ) -> None:
+        first, second, _ = [(await store.record(an_entry(lane=lane)))[0] for lane in ("a", "a", "b")]
+
+        assert await store.ahead("a") == first
+        assert (await store.ahead("a", of=second), await store.ahead("a", of=first)) == (first, None)
+        assert await store.ahead("c") is None
+
+    async def test_a_letter_says_which_one_it_waits_behind(self, store: DeadLetterStore) -> None:
+        first, second, third, _ = [(await store.record(an_entry(lane=lane)))[0] for lane in ("a", "a", "a", None)]
+        await store.change([first], Transition.DISCARD, by=ANN)
+
+        found = {each.id: each.blocked_by for each in await store.find(LetterQuery())}
+        assert [found[each] for each in (first, second, third)] == [None, None, second]
+        assert (await letter(store, third)).blocked_by == second
+        assert (await letter(store, third)).lane == "a"
+
+    @pytest.mark.parametrize("transition", sorted(_SETTLED))
+    async def test_a_settled_letter_keeps_nobody_waiting(
+        self, store: DeadLetterStore, transition: Transition
+    ) -> None:
+        letter_id, _ = await store.record(an_entry(lane="a"))
+
+        await store.change([letter_id], transition, by=ANN)
+
+        assert await store.ahead("a") is None
+
+    async def test_one_that_is_on_its_way_or_quarantined_keeps_others_waiting(
+        self, store: DeadLetterStore
+    ) -> None:
+        letter_id, _ = await store.record(an_entry(lane="a"))
+        await claimed(store, letter_id)
+        assert await store.ahead("a") == letter_id
+        quarantined, _ = await store.record(an_entry(lane="b", quarantine="too large"))
+        assert await store.ahead("b") == quarantined
+
+    async def test_a_later_letter_sorts_behind_whatever_the_clock_of_its_process_says(
+        self, store: DeadLetterStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first, _ = await store.record(an_entry(lane="a"))
+        past = "00000000-0000-7000-8000-000000000001"
+        monkeypatch.setattr("redrive.stores.sql_lanes.new_id", lambda: past)
+
+        second, _ = await store.record(an_entry(lane="a"))
+        other, _ = await store.record(an_entry(lane="b"))
+
+        assert first < second
+        assert other == past
+
+    async def test_one_that_was_sent_out_of_turn_is_back_as_if_it_had_not_been(
+        self, store: DeadLetterStore
+    ) -> None:
+        letter_id, _ = await store.record(an_entry(lane="a", failures=_waits()))
+        before = await letter(store, letter_id)
+        for _ in range(MAX_GENERATIONS + 1):
+            claim = await sent(store, letter_id)
+
+            back = await store.record(returned(claim, lane="a", failures=_waits()))
+
+            assert back == (letter_id, Recorded.CAME_BACK)
+        found = await letter(store, letter_id)
+        assert (found.status, found.generation, found.group_id) == (Status.PENDING, 1, before.group_id)
+        assert [failure.attempt for failure in found.failures] == [1]
+        assert (await store.record(returned(claim, lane="a", failures=_waits())))[1] is Recorded.AGAIN
+
+    async def test_one_that_fails_when_its_turn_has_come_is_dead_like_any_other(
+        self, store: DeadLetterStore
+    ) -> None:
+        letter_id, _ = await store.record(an_entry(lane="a", failures=_waits()))
+
+        await store.record(returned(await sent(store, letter_id), lane="a"))
+
+        found = await letter(store, letter_id)
+        assert (found.generation, found.type) == (2, a_failure(1).type)
+        assert found.lane == "a"

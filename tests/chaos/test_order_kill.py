@@ -1,0 +1,177 @@
+"""G10 under kill -9: workers and engines of an ordered queue are killed wherever they stand. None is lost, and the
+messages of no key are ever handled in another order than they were sent in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from redrive import faults
+from redrive.clock import SystemClock, new_id
+from redrive.dead_letter import Actor, Status
+from redrive.letter_query import LetterQuery
+from redrive.message import Message
+from redrive.run import ENDED, Brakes, RunPlan
+from redrive.stores import open_store
+from redrive.transports import open_transport
+from support.patience import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KILLS = int(os.environ.get("REDRIVE_CHAOS_ORDER_KILLS") or 16)
+CUSTOMERS, EACH = 6, 8
+SHOP = """
+import os
+from redrive import App, Message, Retry
+
+app = App("shop", retry=Retry(2, "50ms"))
+effects = os.open("effects", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+@app.handler("orders")
+async def charge(order: dict):
+    if order["number"] % 3 == 1 and os.path.exists("broken"):
+        raise (TimeoutError if order["number"] == 1 else ValueError)("no such customer")
+    os.write(effects, f"{order['customer']} {order['number']}\\n".encode())
+"""
+ENGINE_ALONE = """
+import asyncio, sys
+from redrive.clock import SystemClock
+from redrive.engine import RedriveEngine
+from redrive.stores import open_store
+from redrive.transports import open_transport
+
+async def serve():
+    parts = {"store": open_store(sys.argv[1]), "transport": open_transport(sys.argv[2]), "clock": SystemClock()}
+    await RedriveEngine(owner="engine", lease=3.0, in_flight=8, **parts).serve()
+
+asyncio.run(serve())
+"""
+"""With a short lease: what a killed one had in hand is soon another's."""
+WORKER = sorted(name for name in faults.POINTS if name.startswith("worker.") and "sinks" not in name)
+ENGINE = sorted(name for name in faults.POINTS if name.startswith("engine."))
+
+
+class Place:
+    def __init__(self, folder: Path, store_url: str, broker_url: str) -> None:
+        self.folder = folder
+        self.store_url = store_url
+        self.broker_url = broker_url
+        self.processes: list[subprocess.Popen[bytes]] = []
+        (folder / "shop.py").write_text(SHOP)
+        (folder / "broken").touch()
+        (folder / "redrive.toml").write_text(
+            f'[broker]\nurl = "{broker_url}"\nlease = "2s"\n'
+            f'[store]\nurl = "{store_url}"\n[queues.orders]\nordered_by = "key"\n'
+        )
+
+    def work(self, faults: str = "") -> subprocess.Popen[bytes]:
+        return self._start("from redrive.cli.main import main; main()", "work", "shop:app", faults=faults)
+
+    def carry_out(self, faults: str = "") -> subprocess.Popen[bytes]:
+        return self._start(ENGINE_ALONE, self.store_url, self.broker_url, faults=faults)
+
+    def _start(self, code: str, *arguments: str, faults: str) -> subprocess.Popen[bytes]:
+        program = (sys.executable, "-c", code, *arguments)
+        environment = {**os.environ, "REDRIVE_FAULTS": faults}
+        with (self.folder / "log").open("ab") as log:
+            process = subprocess.Popen(program, cwd=self.folder, env=environment, stdout=log, stderr=log)
+        self.processes.append(process)
+        return process
+
+    def end(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+    def effects(self) -> dict[str, list[int]]:
+        """Of each customer: the numbers of their orders as they were handled, each once."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for line in (self.folder / "effects").read_text().splitlines():
+            customer, number = line.split()
+            if int(number) not in found[customer]:
+                found[customer].append(int(number))
+        return found
+
+
+@pytest.fixture(params=["sqlite and embedded", "postgresql and rabbitmq"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    store, broker = f"sqlite:///{tmp_path}/redrive.db", f"embedded:///{tmp_path}/broker.db"
+    if request.param != "sqlite and embedded":
+        store, broker = request.getfixturevalue("postgres_url"), request.getfixturevalue("rabbitmq_url")
+    found = Place(tmp_path, store, broker)
+    yield found
+    found.end()
+
+
+@pytest.mark.timeout(120 + 8 * KILLS)
+async def test_killed_anywhere_the_orders_of_each_customer_stay_in_their_order(place: Place) -> None:
+    dice = random.Random(17)  # noqa: S311  not a secret
+    transport, store = open_transport(place.broker_url), open_store(place.store_url)
+    try:
+        await _send(transport)
+        for _ in range(KILLS // 2):
+            await _killed(place.work(f"{dice.choice(WORKER)}=kill9:0.1"), dice)
+        place.work()
+        await until(lambda: _settled(transport, store), within=90)
+
+        (place.folder / "broken").unlink()
+        plan = RunPlan(selection=LetterQuery(queue="orders"), brakes=Brakes(publish_errors=None))
+        run = await store.create_run(plan, by=Actor("ann"))
+        for _ in range(KILLS - KILLS // 2):
+            await _killed(place.carry_out(f"{dice.choice(ENGINE)}=kill9:0.3"), dice)
+        place.carry_out()
+        await until(lambda: _has_ended(store, run.id), within=300)
+        await until(lambda: _none_is_open(store), within=90)
+
+        expected = {f"customer-{each}": list(range(EACH)) for each in range(CUSTOMERS)}
+        assert place.effects() == expected
+    finally:
+        await transport.close()
+        await store.close()
+
+
+async def _send(transport: Any) -> None:
+    for number in range(EACH):
+        for each in range(CUSTOMERS):
+            customer = f"customer-{each}"
+            body = json.dumps({"customer": customer, "number": number}).encode()
+            now = SystemClock().now()
+            await transport.send(
+                Message(id=new_id(), queue="orders", body=body, sent_at=now, key=customer.encode())
+            )
+
+
+async def _killed(process: subprocess.Popen[bytes], dice: random.Random) -> None:
+    """By itself at its failpoint, or by us."""
+    try:
+        await asyncio.to_thread(process.wait, dice.uniform(1.0, 3.0))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        await asyncio.to_thread(process.wait)
+
+
+async def _settled(transport: Any, store: Any) -> bool:
+    """Whether nothing is left to handle, and every customer has letters."""
+    depths = await transport.depths(["orders"])
+    return not sum(depth.total for depth in depths.values()) and (await store.count(LetterQuery())).number > 0
+
+
+async def _has_ended(store: Any, run_id: str) -> bool:
+    return (await store.run(run_id)).status in ENDED
+
+
+async def _none_is_open(store: Any) -> bool:
+    counted = [await store.count(LetterQuery(status=each)) for each in Status if each is not Status.RESOLVED]
+    return not sum(each.number for each in counted)
