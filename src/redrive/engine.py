@@ -51,7 +51,7 @@ _AGAIN = 5.0
 class _Unsent(Enum):
     NOT_TRIED = auto()
     BEHIND = auto()
-    """Not tried because the one before it in its lane was not sent."""
+    """Not tried: the one before it in its lane was not sent. What another engine had waits for its lease."""
     NOT_NOW = auto()
     UNKNOWN = auto()
     """It may have been sent: whoever takes it over when its lease has run out sends it under the same id (T9)."""
@@ -157,7 +157,7 @@ class RunExecution:
         places: dict[asyncio.Task[Settled | _Unsent], int] = {}
         last: dict[str | None, asyncio.Task[Settled | _Unsent]] = {}
         volley = Volley(self._quick)
-        for at, claim in enumerate(taken.claims):
+        for at, claim in sorted(enumerate(taken.claims), key=_in_lanes_by_id):
             if taken.spacing == 0 and self._goes_at_once(volley, at, claim):
                 continue
             before = None if claim.lane is None else last.get(claim.lane)
@@ -191,7 +191,6 @@ class RunExecution:
         # What another engine had may have been sent by it.
         if fresh := [taken.claims[at] for at in untried if at >= taken.taken_over]:
             await self._store.let_go(fresh, unsent=True)
-        untried += _behind(ended)
         if inherited := [taken.claims[at] for at in untried if at < taken.taken_over]:
             await self._store.let_go(inherited)
 
@@ -269,6 +268,12 @@ class RunExecution:
             log.warning("a run could not be changed", run=self._id, change=str(change), **error_facts(away))
             return
         log.info("a run has been changed", run=self._id, change=str(change), reason=why)
+
+
+def _in_lanes_by_id(numbered: tuple[int, Claim]) -> str:
+    """Letters of a lane are sent in the order of their ids, wherever they stand in a window."""
+    claim = numbered[1]
+    return "" if claim.lane is None else claim.letter_id
 
 
 def _is_sent(ended: Settled | _Unsent) -> bool:

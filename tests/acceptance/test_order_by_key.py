@@ -142,6 +142,23 @@ async def test_one_that_is_sent_out_of_turn_goes_back_behind_and_has_lost_nothin
         assert shop.charged == []
 
 
+async def test_a_quarantined_one_keeps_its_key_and_a_run_that_may_take_it_frees_it(tmp_path: Path) -> None:
+    shop = OrderedShop(tmp_path)
+    shop.fails = lambda step: step == ("ann", 1)
+    async with shop.at_work():
+        await shop.send(("ann", 1), ("ann", 2))
+        await until(lambda: _number(shop, 2))
+        dead = (await shop.letters())["ann", 1]
+        await shop.store.change([dead.id], Transition.QUARANTINE, by=Actor("ann", "looks bad"))
+        shop.fails = lambda _: False
+
+        without = await shop.run()
+        assert (without.progress.sent, await shop.outcomes(without)) == (0, {("ann", 2): "blocked"})
+
+        await shop.run(quarantined=True, reason="looked at")
+        await until(lambda: shop.of("ann") == [1, 2])
+
+
 async def test_when_the_dead_one_is_discarded_a_run_sends_the_others(tmp_path: Path) -> None:
     shop = OrderedShop(tmp_path)
     shop.fails = lambda step: step == ("ann", 1)

@@ -98,7 +98,8 @@ class Place:
     def effects(self) -> dict[str, list[int]]:
         """Of each customer: the numbers of their orders as they were handled, each once."""
         found: dict[str, list[int]] = defaultdict(list)
-        for line in (self.folder / "effects").read_text().splitlines():
+        told = self.folder / "effects"
+        for line in told.read_text().splitlines() if told.exists() else ():
             customer, number = line.split()
             if int(number) not in found[customer]:
                 found[customer].append(int(number))
@@ -124,10 +125,12 @@ async def test_killed_anywhere_the_orders_of_each_customer_stay_in_their_order(p
         for _ in range(KILLS // 2):
             await _killed(place.work(f"{dice.choice(WORKER)}=kill9:0.1"), dice)
         place.work()
-        await until(lambda: _settled(transport, store), within=90)
+        await until(lambda: _all_are_met(place, store), within=90)
 
         (place.folder / "broken").unlink()
-        plan = RunPlan(selection=LetterQuery(queue="orders"), brakes=Brakes(publish_errors=None))
+        # Quarantined ones as well: a message that was in hand at three kills is suspected of them.
+        every, brakes = LetterQuery(queue="orders"), Brakes(publish_errors=None)
+        plan = RunPlan(selection=every, quarantined=True, brakes=brakes, reason="well again")
         run = await store.create_run(plan, by=Actor("ann"))
         for _ in range(KILLS - KILLS // 2):
             await _killed(place.carry_out(f"{dice.choice(ENGINE)}=kill9:0.3"), dice)
@@ -162,10 +165,10 @@ async def _killed(process: subprocess.Popen[bytes], dice: random.Random) -> None
         await asyncio.to_thread(process.wait)
 
 
-async def _settled(transport: Any, store: Any) -> bool:
-    """Whether nothing is left to handle, and every customer has letters."""
-    depths = await transport.depths(["orders"])
-    return not sum(depth.total for depth in depths.values()) and (await store.count(LetterQuery())).number > 0
+async def _all_are_met(place: Place, store: Any) -> bool:
+    """Whether each message was handled or is a letter. A broker does not tell what a worker has in hand."""
+    handled = sum(map(len, place.effects().values()))
+    return bool(handled + (await store.count(LetterQuery())).number == CUSTOMERS * EACH)
 
 
 async def _has_ended(store: Any, run_id: str) -> bool:

@@ -38,7 +38,7 @@ from alembic import op
 revision, down_revision = "9001", "{head}"
 
 def upgrade():
-    op.alter_column("letters", "queue", new_column_name="lane")
+    op.alter_column("letters", "queue", new_column_name="basket")
     op.execute("UPDATE redrive_compatibility SET oldest = '9001'")
 """
 

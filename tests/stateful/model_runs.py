@@ -163,8 +163,7 @@ class Model(Letters):
 
     def _expired(self, run: Run, now: datetime) -> list[str]:
         held = [(each.held, each.id) for each in self.letters.values() if each.held is not None]
-        mine = [(one.lease_until, each) for one, each in held if one.run == run.id and one.lease_until <= now]
-        return [each for _, each in sorted(mine)]
+        return sorted(each for one, each in held if one.run == run.id and one.lease_until <= now)
 
     def _further(self, run: Run, size: int, now: datetime) -> list[str]:
         """Page by page, until one has something to take."""

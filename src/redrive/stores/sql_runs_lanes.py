@@ -100,14 +100,32 @@ class Lanes:
     def blocked(self, lane: Row[Any]) -> list[str]:
         """Letters of the selection that will not be sent, and that nobody has told so far."""
         mine = and_(letters.c.lane == lane.lane, IN_LANES, letters.c.id > lane.told_to)
-        query = select(letters.c.id).where(mine).order_by(letters.c.id).limit(_TOLD_AT_ONCE)
-        ids = list(self._connection.scalars(query))
+        query = select(letters.c.id, letters.c.status).where(mine).order_by(letters.c.id).limit(_TOLD_AT_ONCE)
+        statuses = {row.id: row.status for row in self._connection.execute(query)}
+        ids = list(statuses)
         if len(ids) < _TOLD_AT_ONCE:
             self._leave(lane)
         else:
             self._change(lane, told_to=ids[-1], looked_at=self._now)
         own = selected(self._connection, self._plan, self._run.cut_off, ids) - self._tried(ids)
-        return [each for each in ids if each in own]
+        return [each for each in ids if each in own and statuses[each] in self._claimable]
+
+    def in_turn(self, claimed: Sequence[Row[Any]]) -> list[Row[Any]]:
+        """Those of the claims, each with its letter's lane and in the order of letters, that have nothing before
+        them that is on its way in other hands, and of which word may still come.
+        """
+        by_lane: dict[str, list[str]] = {}
+        for row in claimed:
+            if row.lane is not None:
+                by_lane.setdefault(row.lane, []).append(row.letter_id)
+        kept = {letter_id for lane, ids in by_lane.items() for letter_id in self._kept_back(lane, ids)}
+        return [row for row in claimed if row.letter_id not in kept]
+
+    def _kept_back(self, lane: str, ids: list[str]) -> list[str]:
+        for first in sql_lanes.first_open(self._connection, lane, len(ids)):
+            if first.id not in ids:
+                return [each for each in ids if each > first.id] if self._waits(first) else []
+        return []
 
     def block(self, lane: Row[Any]) -> None:
         self._change(lane, blocked=True)

@@ -16,7 +16,7 @@ from redrive.letter_query import Place
 from redrive.run import PassedOver, RunStatus, Taken, Waiting
 from redrive.stores import sql_claiming
 from redrive.stores.expressions import one_of
-from redrive.stores.schema import claims, redrives, run_lanes, runs
+from redrive.stores.schema import claims, letters, redrives, run_lanes, runs
 from redrive.stores.sql_claiming import Candidate, Claiming
 from redrive.stores.sql_runs_ceilings import Ceilings
 from redrive.stores.sql_runs_editing import edited
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 AHEAD = 10.0
 """Seconds: at a pace, no more is taken than can be sent within them, and nothing that has to wait for longer."""
 
+_LOOKED_AT = 4
+"""Times as many claims as are wanted: some may have to wait for others of their lane."""
 _MOST_PAGES = 20
 """That are looked at in one go while all of their letters are passed over."""
 
@@ -102,9 +104,10 @@ class _Looked(NamedTuple):
 # Made once: a take asks a dozen questions, and to make one costs more than to ask it.
 _RUN = select(runs).where(runs.c.id == bindparam("run_id")).with_for_update()
 _EXPIRED = (
-    select(claims.c.letter_id, claims.c.unsent)
+    select(claims.c.letter_id, claims.c.unsent, letters.c.lane)
+    .join(letters, letters.c.id == claims.c.letter_id)
     .where(claims.c.run_id == bindparam("run_id"), claims.c.lease_until <= bindparam("now"))
-    .order_by(claims.c.lease_until, claims.c.letter_id)
+    .order_by(claims.c.letter_id)
     .limit(bindparam("size", type_=Integer))
 )
 _MOVE = update(runs).where(runs.c.id == bindparam("run_id")).values(taken=runs.c.taken + bindparam("more"))
@@ -124,8 +127,8 @@ def take(
         return Taken(waiting=Waiting.PACE, begins_in=pace.begins_in)
     size = pace.bounded(max(1, page_size(at_most)))
     claiming = Claiming(owner, lease_until, now, run.id, plan.target)
-    over = _take_over(connection, claiming, size)
     work = _Work(run, plan, claiming, Lanes(connection, run, plan, now))
+    over = _take_over(connection, work, size)
     further = _further(connection, work, size - over.number)
     number = over.number + len(further.claims)
     _move(connection, run, further, next_at=pace.after(number))
@@ -136,10 +139,12 @@ def take(
     return Taken(claims=found, taken_over=len(over.doubtful), begins_in=pace.begins_in, spacing=pace.spacing)
 
 
-def _take_over(connection: Connection, claiming: Claiming, size: int) -> _Over:
+def _take_over(connection: Connection, work: _Work, size: int) -> _Over:
     """T6 for claims of this run only: another engine had them, and did not finish."""
-    rows = connection.execute(_EXPIRED, {"run_id": claiming.run_id, "now": claiming.now, "size": size})
-    unsent = {row.letter_id: row.unsent for row in rows}
+    claiming = work.claiming
+    wanted = {"run_id": claiming.run_id, "now": claiming.now, "size": size * _LOOKED_AT}
+    rows: Sequence[Any] = connection.execute(_EXPIRED, wanted).all()
+    unsent = {row.letter_id: row.unsent for row in work.lanes.in_turn(rows)[:size]}
     if not unsent:
         return _Over([], [])
     found = sql_claiming.take_over(connection, sql_claiming.held(connection, list(unsent)), claiming)

@@ -9,12 +9,15 @@ import pytest
 from redrive.dead_letter import MAX_GENERATIONS, Recorded, Status, Transition
 from redrive.letter_query import LetterQuery
 from redrive.ordering import PARKED
+from redrive.run import RunPlan, Settled
 from redrive.testing.letters import NOON, a_failure, an_entry
-from redrive.testing.store_case import ANN, StoreCase, claimed, letter, returned, sent
+from redrive.testing.store_case import ANN, ENGINE, LEASE, StoreCase, claimed, letter, returned, sent
 
 if TYPE_CHECKING:
+    from redrive.dead_letter import Claim
     from redrive.failure import Failure
-    from redrive.stores import DeadLetterStore
+    from redrive.stores import DeadLetterStore, RunStore
+    from redrive.testing.clock import ManualClock
 
 _SETTLED = {Transition.RESOLVE, Transition.DISCARD}
 
@@ -100,3 +103,23 @@ class LaneContract(StoreCase):
         found = await letter(store, letter_id)
         assert (found.generation, found.type) == (2, a_failure(1).type)
         assert found.lane == "a"
+
+    async def test_what_a_dead_engine_had_of_a_lane_is_not_taken_over_past_what_is_on_its_way(
+        self, store: RunStore, clock: ManualClock
+    ) -> None:
+        ids = [(await store.record(an_entry(lane="a")))[0] for _ in range(3)]
+        run = (await store.create_run(RunPlan(selection=LetterQuery()), by=ANN)).id
+
+        async def taken(owner: str, at_most: int) -> list[Claim]:
+            return list((await store.take(run, owner=owner, at_most=at_most, lease=LEASE)).claims)
+
+        assert [each.letter_id for each in await taken("one", 3)] == ids
+        clock.advance(LEASE)
+        now_two = await taken("two", 2)
+        assert [each.letter_id for each in now_two] == ids[:2]
+        assert await taken("three", 2) == []
+
+        await store.settle_together([Settled(each, Transition.SENT) for each in now_two], by=ENGINE)
+        assert await taken("three", 2) == []
+        await store.change(ids[:2], Transition.RESOLVE, by=ANN)
+        assert [each.letter_id for each in await taken("three", 2)] == ids[2:]
