@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Self
-from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -20,6 +18,7 @@ from redrive.testing.store_case import letter
 from support.opened_postgres import opened
 from support.patience import until
 from support.postgres_server import PostgresServer, PrivatePostgres
+from support.postgres_wire import Wire
 
 
 async def test_after_a_restart_of_the_server_no_request_fails(own_postgres: PrivatePostgres) -> None:
@@ -127,34 +126,23 @@ async def test_a_connection_that_breaks_before_anything_was_committed_costs_the_
         assert len(set(runs)) == 2
 
 
-class Wire:
-    """Between us and the server; it can fall silent, as a network does, for the connections there are."""
+class SilentWire(Wire):
+    """It can fall silent, as a network does, for the connections there are."""
 
     def __init__(self, url: str) -> None:
-        self._server = urlsplit(url)
+        super().__init__(url)
         self._cut = asyncio.Event()
-        self._writers: list[asyncio.StreamWriter] = []
-
-    async def __aenter__(self) -> Self:
-        self._listening = await asyncio.start_server(self._join, "127.0.0.1", 0)
-        port = self._listening.sockets[0].getsockname()[1]
-        self.url = self._server._replace(netloc=f"redrive@127.0.0.1:{port}").geturl()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._listening.close()
-        for writer in self._writers:
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
 
     def fall_silent(self) -> None:
         self._cut.set()
         self._cut = asyncio.Event()
 
-    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection(self._server.hostname, self._server.port)
-        self._writers += [writer, back]
+    async def _pass(
+        self,
+        ours: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        servers: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+    ) -> None:
+        (reader, writer), (there, back) = ours, servers
         await asyncio.gather(self._pass_on(reader, back, self._cut), self._pass_on(there, writer, self._cut))
 
     async def _pass_on(
@@ -172,7 +160,7 @@ async def test_a_network_that_falls_silent_is_unreachable_in_time_and_then_works
     postgres_store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("redrive.stores.postgres_engine._GRACE", 0.0)
-    async with Wire(postgres_store_url) as wire, opened(wire.url, pool_size=1, statement_timeout=2) as store:
+    async with SilentWire(postgres_store_url) as wire, opened(wire.url, pool_size=1, statement_timeout=2) as store:
         await store.record(an_entry())
         wire.fall_silent()
 

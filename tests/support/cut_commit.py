@@ -4,41 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Self
-from urllib.parse import urlsplit
+
+from support.postgres_wire import Wire
 
 
-class CutCommit:
+class CutCommit(Wire):
     """Lets everything pass until `cut` is called: then the next COMMIT behind a statement with that beginning is
     the last thing on its connection. The statement must be new to the connection: it is sent as text only once.
     """
 
     def __init__(self, url: str) -> None:
-        self._server = urlsplit(url)
+        super().__init__(url)
         self._statement: bytes | None = None
         self._reaches_server = False
-        self._writers: list[asyncio.StreamWriter] = []
         self.cuts = 0
-
-    async def __aenter__(self) -> Self:
-        self._listening = await asyncio.start_server(self._join, "127.0.0.1", 0)
-        port = self._listening.sockets[0].getsockname()[1]
-        self.url = self._server._replace(netloc=f"redrive@127.0.0.1:{port}").geturl()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._listening.close()
-        for writer in self._writers:
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
 
     def cut(self, statement: str, *, reaches_server: bool) -> None:
         self._statement, self._reaches_server = statement.encode(), reaches_server
 
-    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection(self._server.hostname, self._server.port)
-        self._writers += [writer, back]
+    async def _pass(
+        self,
+        ours: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        servers: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+    ) -> None:
+        (reader, writer), (there, back) = ours, servers
         committing = asyncio.Event()
         await asyncio.gather(self._up(reader, back, committing), self._down(there, writer, committing))
 

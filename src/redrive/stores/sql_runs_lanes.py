@@ -60,10 +60,6 @@ class Lanes:
         self._rows = connection.execute(_LONGEST_AGO, {"run_id": run.id}).all()
 
     @property
-    def any(self) -> bool:
-        return bool(self._rows)
-
-    @property
     def full(self) -> bool:
         return len(self._rows) >= MOST
 

@@ -209,7 +209,7 @@ def _work_through(connection: Connection, work: _Work, room: int) -> list[Claim]
                 connection, dict.fromkeys(left, PassedOver.BLOCKED), {row.id: row for row in rows}, work.claiming
             )
         elif len(found) < room:
-            following = lanes.following(lane, _in_one_go(work.plan, room - len(found)))
+            following = lanes.following(lane, _in_one_go(work, room - len(found)))
             claimed = _follow(connection, work, following) if following.ids else []
             if following.ids and not claimed:
                 lanes.block(lane)
@@ -217,9 +217,10 @@ def _work_through(connection: Connection, work: _Work, room: int) -> list[Claim]
     return found
 
 
-def _in_one_go(plan: RunPlan, room: int) -> int:
-    """Of one lane: one that its edit does not fit keeps the others behind it."""
-    return 1 if plan.edit or plan.schema else room
+def _in_one_go(work: _Work, room: int) -> int:
+    """Of one lane: one that `edited` may pass over keeps the others behind it."""
+    may_be_passed = work.plan.edit or work.plan.schema or work.run.approval_digest is not None
+    return 1 if may_be_passed else room
 
 
 def _follow(connection: Connection, work: _Work, following: Following) -> list[Claim]:

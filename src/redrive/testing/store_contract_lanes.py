@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from redrive.dead_letter import MAX_GENERATIONS, Recorded, Status, Transition
+from redrive.dead_letter import MAX_GENERATIONS, Actor, Recorded, Status, Transition
 from redrive.letter_query import LetterQuery
 from redrive.ordering import PARKED
-from redrive.run import RunPlan, Settled
-from redrive.testing.letters import NOON, a_failure, an_entry
+from redrive.run import Approval, RunChange, RunPlan, Settled
+from redrive.testing.letters import NOON, a_failure, a_message, an_entry
 from redrive.testing.store_case import ANN, ENGINE, LEASE, StoreCase, claimed, letter, returned, sent
 
 if TYPE_CHECKING:
@@ -103,6 +104,21 @@ class LaneContract(StoreCase):
         found = await letter(store, letter_id)
         assert (found.generation, found.type) == (2, a_failure(1).type)
         assert found.lane == "a"
+
+    async def test_one_that_was_edited_since_the_approval_was_asked_for_is_not_sent_past(
+        self, store: RunStore, clock: ManualClock
+    ) -> None:
+        ids = [(await store.record(an_entry(lane="a")))[0] for _ in range(3)]
+        plan = RunPlan(selection=LetterQuery())
+        approval = Approval(digest=plan.digest(3), expires_at=clock.now() + timedelta(days=1))
+        run = (await store.create_run(plan, by=ANN, approval=approval)).id
+        clock.advance(1)
+        await store.revise(ids[1], a_message(body=b"other"), base=0, by=ANN)
+        await store.change_run(run, RunChange.APPROVE, by=Actor("bob"))
+
+        taken = [await store.take(run, owner="one", at_most=5, lease=LEASE) for _ in range(4)]
+
+        assert [each.letter_id for one in taken for each in one.claims] == ids[:1]
 
     async def test_what_a_dead_engine_had_of_a_lane_is_not_taken_over_past_what_is_on_its_way(
         self, store: RunStore, clock: ManualClock
