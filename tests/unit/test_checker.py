@@ -102,6 +102,18 @@ def test_a_message_that_is_found_anywhere_is_not_lost(place: str) -> None:
     assert judge(evidence, quiet=False).lost == []
 
 
+def test_a_message_that_was_sent_again_may_be_as_many_letters_as_it_was_sent_and_no_more() -> None:
+    evidence = all_is_well()
+    evidence.letters["dead"].append(a_letter("dead", id="second", identity="embedded:1:copy"))
+    assert len(judge(evidence).problems()) == 1
+
+    evidence.copies["dead"] = 1
+    assert judge(evidence).problems() == []
+
+    evidence.letters["dead"].append(a_letter("dead", id="third", identity="embedded:1:another"))
+    assert judge(evidence).problems() == ["3 letters of message dead"]
+
+
 def test_a_message_that_was_never_acknowledged_may_be_missing_or_found() -> None:
     evidence = all_is_well()
     assert judge(evidence).recovered == []

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from chaos.lab import places
-from chaos.lab.history import OK, SEND, SENT, read_history
+from chaos.lab.history import AGAIN, OK, SEND, SENT, read_history
 from chaos.lab.rabbit import Rabbit
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Evidence:
     letters: dict[str, list[Letter]] = field(default_factory=lambda: defaultdict(list))
     on_broker: Counter[str] = field(default_factory=Counter)
     spooled: set[str] = field(default_factory=set)
+    copies: Counter[str] = field(default_factory=Counter)
+    """How often a producer sent it beyond the first time: to the broker each is a message of its own (G3)."""
     attempted_twice: list[str] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
 
@@ -157,6 +159,8 @@ def _note(evidence: Evidence, line: dict[str, Any]) -> None:
         evidence.bodies[message_id] = line["body"]
     elif line["op"] == SENT:
         evidence.acknowledged.add(message_id)
+    elif line["op"] == AGAIN:
+        evidence.copies[message_id] += 1
     elif line["op"] == OK:
         evidence.handled[message_id] += 1
         if line.get("redrive"):
@@ -169,7 +173,11 @@ def _seen(evidence: Evidence) -> set[str]:
 
 def _doubled(evidence: Evidence, letters: list[Letter]) -> list[str]:
     found = [f"two messages with one id: {each}" for each in evidence.attempted_twice]
-    found += [f"{len(each)} letters of message {key}" for key, each in evidence.letters.items() if len(each) > 1]
+    found += [
+        f"{len(each)} letters of message {key}"
+        for key, each in evidence.letters.items()
+        if len(each) > 1 + evidence.copies[key]
+    ]
     found += _repeated("letters with one identity", (letter.identity for letter in letters))
     found += [f"{len(ids)} redrive ids for {each}" for each, ids in evidence.redrive_ids.items() if len(ids) > 1]
     return found + [
@@ -225,7 +233,8 @@ def _has_effect(evidence: Evidence, message_id: str) -> bool:
 
 def _is_letter(evidence: Evidence, message_id: str) -> bool:
     letters = evidence.letters.get(message_id, [])
-    return len(letters) == 1 and letters[0].status in WAITING and message_id not in evidence.handled
+    in_place = bool(letters) and all(letter.status in WAITING for letter in letters)
+    return in_place and message_id not in evidence.handled
 
 
 def _is_resolved(evidence: Evidence, message_id: str) -> bool:

@@ -7,6 +7,7 @@ killed afterwards has said what it has said. Nothing here knows the product.
 |---|---|---|
 | send | producer | about to send: `id`, `body` (SHA-256), and what is to become of it (`expect`) |
 | sent | producer | `send` returned: acknowledged, from now on it must not be lost |
+| again | producer | nobody said whether the last `send` arrived, so the same message is sent once more |
 | ok | handler | handled with success; `redrive` is the redrive id it carried, if any |
 | failed | handler | about to raise |
 | struck | failpoint | it raises or stands still now; `id` is its name |
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-SEND, SENT, OK, FAILED, STRUCK = "send", "sent", "ok", "failed", "struck"
+SEND, SENT, AGAIN, OK, FAILED, STRUCK = "send", "sent", "again", "ok", "failed", "struck"
 
 
 class History:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaos.lab import writers
-from chaos.lab.history import SEND, SENT, STRUCK, History
+from chaos.lab.history import AGAIN, SEND, SENT, STRUCK, History
 from chaos.lab.places import digest
 from chaos.lab.premises import EFFECTS, ORDERS, Premises, Shop
 from chaos.lab.rabbit import Rabbit
@@ -73,6 +73,7 @@ async def _send(
             if not persistently:
                 raise
             await asyncio.sleep(_LOOK_EVERY)
+            history.write(AGAIN, message.id)
     history.write(SENT, message.id)
 
 
