@@ -18,7 +18,7 @@ setup: $(READY) ## Make .venv with redrive and everything the other targets need
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "redrive needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench,postgres,rabbitmq,schema]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench,postgres,rabbitmq,schema,server]'
 	@touch $(READY)
 
 run: setup ## See it work: a small shop whose messages fail, are retried, set apart and put back
@@ -53,7 +53,15 @@ rabbitmq: ## Install RabbitMQ's programs if the tests would miss them
 	  echo 'no RabbitMQ or amqp-tools here, so their tests will be skipped: apt-get install rabbitmq-server amqp-tools openssl (as root), or set REDRIVE_TEST_RABBITMQ=amqp://...'; \
 	fi
 
-test: setup postgres rabbitmq ## Run all tests (ARGS="-n 0 -k name" for some, in one process)
+# A program of others that writes clients from our OpenAPI; apart, for it needs other versions than we do.
+GENERATOR := $(VENV)/generator/.ready
+
+$(GENERATOR): $(READY)
+	$(PYTHON) -m venv $(VENV)/generator
+	$(VENV)/generator/bin/python -m pip install --quiet --disable-pip-version-check 'openapi-python-client==0.29.1'
+	@touch $(GENERATOR)
+
+test: setup postgres rabbitmq $(GENERATOR) ## Run all tests (ARGS="-n 0 -k name" for some, in one process)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: setup ## ruff, mypy, import-linter
@@ -68,7 +76,7 @@ bench: setup ## List the benchmarks, or run one: make bench NAME=embedded (ARGS=
 chaos: setup postgres rabbitmq ## The long kill tests: make chaos KILLS=2000
 	@PYTHONPATH=tests $(BIN)/python -m support.debian_13
 	REDRIVE_TEST_RABBITMQ_4=1 REDRIVE_CHAOS_KILLS=$(or $(KILLS),2000) REDRIVE_ENGINE_KILLS=$(or $(ENGINE_KILLS),500) \
-	  REDRIVE_STATEFUL_STEPS=$(or $(STEPS),500000) $(BIN)/python -m pytest tests/chaos tests/stateful $(ARGS)
+	  REDRIVE_STATEFUL_STEPS=$(or $(STEPS),500000) REDRIVE_API_CASES=$(or $(CASES),50000) $(BIN)/python -m pytest tests/chaos tests/stateful tests/acceptance/test_api_schema.py tests/contract/test_search_equivalence.py $(ARGS)
 
 mutants: setup rabbitmq ## Break the order of writes on purpose, each way once: the tests must notice (ARGS="--only NAME")
 	@PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)

@@ -15,6 +15,7 @@ BENCHMARKS = {
     "preview": "preview of a redrive run at a million letters (--letters N, --keep FOLDER, --files FOLDER)",
     "intake": "PostgreSQL store: letters per second, against COPY and row-by-row INSERT into S1's table",
     "redriving": "redrive runs from PostgreSQL to RabbitMQ, and queue to queue, against its shovel (--memory)",
+    "api": "the HTTP API at a million letters, beside the store and plain SQL (--letters N, --keep FOLDER)",
     "rabbitmq": "RabbitMQ: messages per second, against pika, aio-pika, FastStream, Dramatiq, Celery, Taskiq",
 }
 

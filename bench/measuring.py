@@ -17,6 +17,7 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = 5
+MOST_CALLS = 20
 NO_AIM = "none"
 
 
@@ -50,17 +51,22 @@ class Benchmark:
     limits: list[dict[str, Any]] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
     """What else was found, such as sizes and settings."""
+    percentile: str = "p95"
+    """That is shown beside medians."""
 
     def measure(self, case: str, systems: Mapping[str, Callable[[], float]], *, runs: int = RUNS) -> None:
         """Every system once per round, so that what the machine does meanwhile hits all of them."""
         for name, values in self._rounds(case, systems, runs).items():
             self._add(case, name, statistics.median(values), values)
 
-    def measure_calls(self, case: str, systems: Mapping[str, Callable[[], float]], *, runs: int = RUNS) -> None:
+    def measure_calls(
+        self, case: str, systems: Mapping[str, Callable[[], float]], *, runs: int = RUNS, most: int = MOST_CALLS
+    ) -> None:
         """As `measure`, for single calls, each system once before the clock counts. A fast call is made many times
-        in each round: the median and the 95th percentile are of all calls, a run is the median of its round.
+        in each round, at most `most`: the median and the 95th and 99th percentiles are of all calls, a run is the
+        median of its round.
         """
-        repeats = {name: _repeats(run()) for name, run in systems.items()}
+        repeats = {name: _repeats(run(), most) for name, run in systems.items()}
         calls: dict[str, list[float]] = {name: [] for name in systems}
 
         def some(name: str) -> float:
@@ -70,8 +76,8 @@ class Benchmark:
 
         for name, values in self._rounds(case, {name: partial(some, name) for name in systems}, runs).items():
             every = sorted(calls[name])
-            p95 = every[math.ceil(len(every) * 0.95) - 1]
-            self._add(case, name, statistics.median(every), values, p95=p95, calls=len(every))
+            p95, p99 = (every[math.ceil(len(every) * share) - 1] for share in (0.95, 0.99))
+            self._add(case, name, statistics.median(every), values, p95=p95, p99=p99, calls=len(every))
 
     def _rounds(self, case: str, systems: Mapping[str, Callable[[], float]], runs: int) -> dict[str, list[float]]:
         measured: dict[str, list[float]] = {name: [] for name in systems}
@@ -107,6 +113,7 @@ class Benchmark:
             "about": self.about,
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
             "versions": {"python": platform.python_version(), **{each: version(each) for each in self.packages}},
+            "percentile": self.percentile,
             "rows": self.rows,
             "ratios": self.ratios,
         }
@@ -118,6 +125,8 @@ class Benchmark:
         return next(float(row["median"]) for row in self.rows if row["case"] == case and row["system"] == system)
 
 
-def _repeats(first: float) -> int:
-    """How often a call that took so many milliseconds is made in a round: for a quarter of a second, or once."""
-    return max(1, min(20, int(250 / max(first, 0.1))))
+def _repeats(first: float, most: int) -> int:
+    """How often a call that took so many milliseconds is made in a round: for a quarter of a second, or once; for
+    longer where percentiles of many calls are wanted.
+    """
+    return max(1, min(most, int(250 * most / MOST_CALLS / max(first, 0.1))))

@@ -42,14 +42,15 @@ def _by_system(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _by_case(result: Mapping[str, Any]) -> Iterator[str]:
-    """One line per case, with the medians of all systems and, in brackets, the 95th percentiles."""
+    """One line per case, with the medians of all systems and, in brackets, a percentile."""
+    percentile = result.get("percentile", "p95")
     systems = list(dict.fromkeys(row["system"] for row in result["rows"]))
     limits = {limit["case"]: limit for limit in result["limits"]}
-    yield _line(f"median {result['rows'][0]['unit']} (p95)", *systems, "aim", "met")
+    yield _line(f"median {result['rows'][0]['unit']} ({percentile})", *systems, "aim", "met")
     yield "|---|" + "---:|" * len(systems) + "---|---|"
     for case in dict.fromkeys(row["case"] for row in result["rows"]):
         found = {row["system"]: row for row in result["rows"] if row["case"] == case}
-        cells = [_median_and_p95(found.get(system)) for system in systems]
+        cells = [_median_and(percentile, found.get(system)) for system in systems]
         yield _line(case, *cells, limits[case]["aim"], "yes" if limits[case]["met"] else "**no**")
 
 
@@ -64,8 +65,8 @@ def _facts(result: Mapping[str, Any]) -> Iterator[str]:
         yield f"\n{name}: {fact}."
 
 
-def _median_and_p95(row: Mapping[str, Any] | None) -> str:
-    return "" if row is None else f"{number(row['median'])} ({number(row['p95'])})"
+def _median_and(percentile: str, row: Mapping[str, Any] | None) -> str:
+    return "" if row is None else f"{number(row['median'])} ({number(row[percentile])})"
 
 
 def number(value: float) -> str:

@@ -1,6 +1,7 @@
 """The desk: everything a person can do with dead letters, behind command line, API and console alike.
 
-It knows no argv, no HTTP, no SQL and prints nothing. Who asks is given when the desk is opened, never per call.
+It knows no argv, no HTTP, no SQL and prints nothing. Who asks is given when the desk is opened, never per call,
+and what they may do is decided here and nowhere else.
 """
 
 from __future__ import annotations
@@ -13,20 +14,30 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from redrive.dead_letter import TRANSITIONS, Actor, DeadLetter, Status, Transition
+from redrive.access import Permission
+from redrive.account_actions import AccessPolicy, AccountActions
+from redrive.audit_actions import AuditActions
+from redrive.dead_letter import TRANSITIONS, DeadLetter, Status, Transition
+from redrive.denials import Denials
 from redrive.doubt_actions import DoubtActions
 from redrive.duration import seconds
 from redrive.errors import NotFound, Refused, UsageError
 from redrive.group_actions import GroupActions
 from redrive.importing import Imported, Importer
+from redrive.intake_actions import IntakeActions
+from redrive.ledger import LETTERS, Deed, Subject
 from redrive.letter_query import Count, LetterQuery, Place
 from redrive.monitor import Verdict, judge
 from redrive.pace import Pace
-from redrive.redriving import Outcome, Redriver, Result
+from redrive.privacy.encryption.file_keys import NO_KEYS
+from redrive.privacy.maskers import Maskers
+from redrive.queue_actions import QueueActions
+from redrive.redriving import Outcome, Redriver, Result, unclaimed
 from redrive.reprocessing import Reprocessed, Reprocessor, Selection
 from redrive.run import RunStatus
 from redrive.run_actions import RunActions
 from redrive.run_policy import RunPolicy
+from redrive.search import unparse
 from redrive.search_terms import FieldTerm
 from redrive.splice import with_payload
 from redrive.upkeep.archive import Archive
@@ -35,16 +46,20 @@ from redrive.upkeep.retention import Retained, Retention
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
+    from redrive.access import Identity
     from redrive.clock import Clock
     from redrive.duration import Duration
     from redrive.message import Headers, Message
+    from redrive.privacy.encryption.file_keys import FileKeys
     from redrive.run import Run
     from redrive.search_terms import Field
     from redrive.statistics import KnownValue, Statistics
     from redrive.stores import DeadLetterStore, RunStore
     from redrive.transports import Transport
+    from redrive.transports.inspection import Inspector
 
     Progress = Callable[[int], None]  # told how many more are done
 
@@ -67,6 +82,8 @@ _SHORTEST_ID = 8
 _CHANGE_BATCH = 100
 _EXPORT_PAGE = 100
 _INDEX_BATCH = 500
+_NEEDED = {Transition.PURGE: Permission.PURGE, Transition.EDIT: Permission.EDIT}
+"""Everything else is decided."""
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -76,8 +93,8 @@ class Changed(msgspec.Struct, frozen=True):
     left: Mapping[str, Status | None]
 
 
-class Actions(GroupActions, RunActions, DoubtActions):
-    """`actor` is whoever opened the desk; every change is written down under that name."""
+class Actions(GroupActions, RunActions, DoubtActions, QueueActions, AuditActions, AccountActions, IntakeActions):
+    """`who` is whoever opened the desk; every change is written down under that name."""
 
     def __init__(
         self,
@@ -85,15 +102,23 @@ class Actions(GroupActions, RunActions, DoubtActions):
         store: DeadLetterStore,
         transport: Transport,
         clock: Clock,
-        actor: str,
+        who: Identity,
         policy: RunPolicy | None = None,
+        inspector: Inspector | None = None,
+        denials: Denials | None = None,
+        masks: Maskers | None = None,
+        access: AccessPolicy | None = None,
     ) -> None:
         self._store = store
         self._runs = cast("RunStore", store)  # every driver of ours is one
         self._transport = transport
         self._clock = clock
-        self._actor = actor
+        self._who = who
         self._policy = policy or RunPolicy()
+        self._inspector = inspector
+        self._denials = denials or Denials(clock)
+        self._masks = masks or Maskers()
+        self._access = access or AccessPolicy()
 
     # Looking
 
@@ -101,24 +126,28 @@ class Actions(GroupActions, RunActions, DoubtActions):
         """One page, newest first, without bodies unless `query` asks for them. The next one begins `after` its
         last letter.
         """
-        return await self._store.find(query)
+        return [self._masked(each) for each in await self._store.find(await self._seen(query))]
 
     async def count(self, query: LetterQuery, *, at_most: int | None = None) -> Count:
         """How many letters that is on all pages; beyond `at_most`, counting may stop."""
-        return await self._store.count(query, at_most=at_most)
+        return await self._store.count(await self._seen(query), at_most=at_most)
 
     async def known_values(self, field: Field, beginning: str = "", limit: int = 50) -> list[KnownValue]:
         """What could stand behind the field's colon in a filter, most letters first."""
-        return await self._store.known_values(field, beginning, limit)
+        within = await self._may(Permission.READ)
+        found = await self._store.known_values(field, beginning, limit, within=within)
+        return [msgspec.structs.replace(each, title=self._masks.general.text(each.title)) for each in found]
 
     async def search_backlog(self, query: LetterQuery | None = None) -> int:
         """Letters that free text, data and headers do not find yet; 0 if the query asks for nothing like that."""
+        within = await self._may(Permission.READ)
         if query is not None and all(isinstance(term, FieldTerm) for term in query.where.terms):
             return 0
-        return await self._store.search_backlog()
+        return await self._store.search_backlog(within=within, outdated=query is None)
 
     async def index(self, *, on_progress: Progress | None = None) -> int:
         """Makes every letter searchable that waits for it; how many."""
+        await self._may_everywhere(Permission.ADMINISTER)
         done = 0
         while number := await self._store.index(at_most=_INDEX_BATCH):
             done += number
@@ -127,9 +156,19 @@ class Actions(GroupActions, RunActions, DoubtActions):
         return done
 
     async def letter(self, letter_id: str) -> DeadLetter:
-        """The letter with its whole story; the beginning of its id will do if no other begins like it."""
+        """The letter with its whole story, masked; the beginning of its id will do if no other begins like it."""
+        return await self._shown(await self._letter(letter_id, Permission.READ))
+
+    async def reveal(self, letter_id: str, reason: str) -> DeadLetter:
+        """The letter as it is. Who looked, and why, is written down before it is shown."""
+        letter, by = await self._letter(letter_id, Permission.REVEAL), self._because(reason)
+        await self._runs.note(Deed(what="revealed", subject=Subject.of(LETTERS, (letter.id,))), by=by)
+        return letter
+
+    async def _letter(self, letter_id: str, permission: Permission) -> DeadLetter:
+        within = await self._may(permission)
         _check_beginning(letter_id)
-        letter = await self._store.get(letter_id)
+        letter = await self._store.get(letter_id, within=within)
         if letter is None:
             raise NotFound(f"no letter {letter_id}", remedy="`redrive list` shows the ids")
         return letter
@@ -141,50 +180,67 @@ class Actions(GroupActions, RunActions, DoubtActions):
         return list(dict.fromkeys(whole))
 
     async def statistics(self, *, older_than: Duration | None = None) -> Statistics:
+        within = await self._may(Permission.READ)
         moment = None if older_than is None else self._ago(older_than)
-        return await self._store.statistics(older_than=moment)
+        found = await self._store.statistics(older_than=moment, within=within)
+        reasons = [(self._masks.general.text(text), number) for text, number in found.reasons]
+        return msgspec.structs.replace(found, reasons=reasons)
 
     async def check(self, *, max_pending: int | None = None, max_age: Duration | None = None) -> Verdict:
         """S0's monitor: one line, and whether somebody has to be told."""
         if max_pending is None and max_age is None:
             raise UsageError("nothing to check against", remedy="give --max-pending, --max-age or both")
         age = None if max_age is None else seconds(max_age)
-        statistics = await self._store.statistics()
+        statistics = await self._store.statistics(within=await self._may(Permission.READ))
         return judge(statistics, now=self._clock.now(), max_pending=max_pending, max_age=age)
 
     async def export(
-        self, query: LetterQuery, *, at_most: int | None = None, whole: bool = False
+        self, query: LetterQuery, *, at_most: int | None = None, whole: bool = False, unmasked: str | None = None
     ) -> AsyncGenerator[DeadLetter]:
         """Every matching letter with its body, newest first: a few megabytes in memory at a time, or one larger
         letter, whatever `query` says about `limit` and `bodies`. `whole` adds failures, revisions and history.
-        What is recorded meanwhile is newer than where it began, and not met.
+        What is recorded meanwhile is newer than where it began, and not met. `unmasked` is the reason for which
+        nothing is masked; it is written down before the first letter is given.
         """
-        page = msgspec.structs.replace(query, limit=_EXPORT_PAGE, bodies=False)
+        if unmasked is not None:
+            await self._note_export(query, unmasked)
+        shown = self._shown if unmasked is None else _as_it_is
+        seen = await self._seen(query, Permission.READ if unmasked is None else Permission.EXPORT)
+        page = msgspec.structs.replace(seen, limit=_EXPORT_PAGE, bodies=False)
         given = 0
         while found := await self._store.find(page):
             wanted = [letter.id for letter in found][: None if at_most is None else at_most - given]
             async with aclosing(self._store.whole(wanted, story=whole)) as told:
                 async for letter in told:
                     given += 1
-                    yield letter
+                    yield await shown(letter)
             if at_most is not None and given >= at_most:
                 return
             page = msgspec.structs.replace(page, after=Place.of(found[-1]))
 
+    async def _note_export(self, query: LetterQuery, reason: str) -> None:
+        await self._may(Permission.EXPORT)
+        deed = Deed(what="exported unmasked", subject=Subject(LETTERS, (), 0), after=unparse(query.where))
+        await self._runs.note(deed, by=self._because(reason))
+
     # Keeping
 
-    def retention(self, archive: Path | None, *, clock_note: Path) -> Retention:
-        """Takes old settled letters out of the store, into archives in that folder; None: into none."""
+    async def retention(self, archive: Path | None, *, clock_note: Path, keys: FileKeys = NO_KEYS) -> Retention:
+        """Takes old settled letters out of the store, into archives in that folder; None: into none. `keys` say
+        whether archives are sealed, and open those that are.
+        """
+        await self._may_everywhere(Permission.PURGE)
         return Retention(
             store=self._store,
-            archive=None if archive is None else Archive(archive),
+            archive=None if archive is None else Archive(archive, keys),
             clock=self._clock,
             clock_note=ClockNote(clock_note),
-            actor=self._actor,
+            actor=self._who.name,
         )
 
-    def importer(self) -> Importer:
-        return Importer(store=self._store, actor=self._actor)
+    async def importer(self) -> Importer:
+        await self._may_everywhere(Permission.ADMINISTER)
+        return Importer(store=self._store, actor=self._who.name)
 
     # Putting back
 
@@ -201,15 +257,23 @@ class Actions(GroupActions, RunActions, DoubtActions):
         `to_origin`: to the exchange their producers sent them to, and so to every queue bound there. `begun`:
         somebody else had them in hand and may have sent them.
         """
+        if to_origin:
+            await self._may_everywhere(Permission.REDRIVE)
+        there = await self._reached(letter_ids, Permission.REDRIVE)
         pace = Pace(rate, self._clock)
         redriver = self._redriver(to_origin=to_origin)
-        return await redriver.redrive(letter_ids, pace=pace, on_progress=on_progress, begun=begun)
+        wanted = [each for each in letter_ids if each in there]
+        sent = await redriver.redrive(wanted, pace=pace, on_progress=on_progress, begun=begun)
+        return [*sent, *(unclaimed(each, None) for each in dict.fromkeys(letter_ids) if each not in there)]
 
     async def select_dead(self, dead_letter_queue: str, *, with_store: bool = True) -> Selection:
         """What `reprocess` would send back; without the store, what the broker's queue holds. UsageError if that
         is not the name of a dead-letter queue.
         """
-        return await self._reprocessor().select(dead_letter_queue, with_store=with_store, at=self._clock.now())
+        await self._may(Permission.REDRIVE)
+        found = await self._reprocessor().select(dead_letter_queue, with_store=with_store, at=self._clock.now())
+        await self._may_send_to(found.home)
+        return found
 
     async def reprocess(
         self,
@@ -251,6 +315,7 @@ class Actions(GroupActions, RunActions, DoubtActions):
         """All but its run, which was carried out before: at the pace of the run, one after the other. Nothing, if
         that did not come to its end.
         """
+        await self._may_send_to(selection.home)
         done = Reprocessed(run=run)
         if done.halted:
             return done
@@ -285,10 +350,11 @@ class Actions(GroupActions, RunActions, DoubtActions):
 
     async def preview(self, letter_ids: Sequence[str], transition: Transition) -> Changed:
         """What a change would do now; changes nothing."""
+        within = await self._may(_NEEDED.get(transition, Permission.DECIDE))
         allowed = TRANSITIONS[transition].sources
 
         async def look(batch: Sequence[str]) -> Mapping[str, Status | None]:
-            found = await self._store.find(LetterQuery(ids=tuple(batch), limit=len(batch)))
+            found = await self._store.find(LetterQuery(ids=tuple(batch), limit=len(batch), within=within))
             statuses = {letter.id: letter.status for letter in found}
             return {each: statuses.get(each) for each in batch if statuses.get(each) not in allowed}
 
@@ -296,12 +362,12 @@ class Actions(GroupActions, RunActions, DoubtActions):
 
     async def purge(self, letter_ids: Sequence[str], reason: str) -> Changed:
         """For good, and only what is RESOLVED or DISCARDED; the lines of history stay."""
-        by = self._because(reason)
+        there, by = await self._reached(letter_ids, Permission.PURGE), self._because(reason)
 
         async def purge(batch: Sequence[str]) -> Mapping[str, Status | None]:
             return await self._store.purge(batch, by=by)
 
-        return await _in_batches(letter_ids, purge)
+        return await _in_batches(letter_ids, purge, there)
 
     async def revise(
         self,
@@ -317,8 +383,7 @@ class Actions(GroupActions, RunActions, DoubtActions):
         kept for ever. A new `payload` changes only `data` of an envelope of ours, and is the whole body of a
         foreign message. Refused if the message would change its id, or somebody else was quicker.
         """
-        by = self._because(reason)
-        letter = await self.letter(letter_id)
+        letter, by = await self._letter(letter_id, Permission.EDIT), self._because(reason)
         revised = letter.message
         if payload is not UNSET:
             revised = with_payload(revised, payload)
@@ -333,19 +398,18 @@ class Actions(GroupActions, RunActions, DoubtActions):
         """A new revision on top of `base` with what revision `to` held, and its number: history goes on, and no
         revision is lost. Refused if somebody else was quicker, or the letter is not PENDING.
         """
-        by = self._because(reason)
-        letter = await self.letter(letter_id)
+        letter, by = await self._letter(letter_id, Permission.EDIT), self._because(reason)
         return await self._store.revise(letter.id, letter.revisions[to].message, base=base, by=by)
 
     async def _change(
         self, letter_ids: Sequence[str], transition: Transition, reason: str, *, how: str = "by hand"
     ) -> Changed:
-        by = self._because(reason)
+        there, by = await self._reached(letter_ids, Permission.DECIDE), self._because(reason)
 
         async def change(batch: Sequence[str]) -> Mapping[str, Status | None]:
             return await self._store.change(batch, transition, by=by, how=how)
 
-        return await _in_batches(letter_ids, change)
+        return await _in_batches(letter_ids, change, there)
 
     def _ago(self, duration: Duration) -> datetime:
         try:
@@ -353,27 +417,29 @@ class Actions(GroupActions, RunActions, DoubtActions):
         except OverflowError:
             return datetime.min.replace(tzinfo=UTC)  # nothing is that old
 
-    def _because(self, reason: str) -> Actor:
-        if not reason.strip():
-            raise UsageError("a reason is needed", remedy="say why with --reason: the history keeps it")
-        return Actor(self._actor, reason.strip())
-
     def _redriver(self, *, to_origin: bool = False) -> Redriver:
-        by = Actor(self._actor)
-        return Redriver(store=self._store, transport=self._transport, actor=by, to_origin=to_origin)
+        return Redriver(store=self._store, transport=self._transport, actor=self._by(), to_origin=to_origin)
 
     def _reprocessor(self) -> Reprocessor:
         return Reprocessor(store=self._store, transport=self._transport, redriver=self._redriver())
 
 
+async def _as_it_is(letter: DeadLetter) -> DeadLetter:
+    return letter
+
+
 async def _in_batches(
-    letter_ids: Sequence[str], change: Callable[[Sequence[str]], Awaitable[Mapping[str, Status | None]]]
+    letter_ids: Sequence[str],
+    change: Callable[[Sequence[str]], Awaitable[Mapping[str, Status | None]]],
+    there: AbstractSet[str] | None = None,
 ) -> Changed:
-    wanted = list(dict.fromkeys(letter_ids))
-    left: dict[str, Status | None] = {}
+    """Those that are not there are left, as unknown ones are; None: the change itself knows."""
+    named = list(dict.fromkeys(letter_ids))
+    wanted = named if there is None else [each for each in named if each in there]
+    left: dict[str, Status | None] = {each: None for each in named if there is not None and each not in there}
     for start in range(0, len(wanted), _CHANGE_BATCH):
         left |= await change(wanted[start : start + _CHANGE_BATCH])
-    return Changed(tuple(each for each in wanted if each not in left), left)
+    return Changed(tuple(each for each in named if each not in left), left)
 
 
 def _check_beginning(letter_id: str) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from redrive.run import RunPlan
 
 _SAID_BY = " (said by "
+_TOKEN, _OF = "token:", " of "
 _LONGEST_NAME = 100
 
 
@@ -84,9 +85,18 @@ def said_name(name: str, user: str) -> str:
     return told if told == user else f"{told}{_SAID_BY}{user})"
 
 
+def token_name(name: str, owner: str) -> str:
+    """How somebody is recorded who shows a token that `owner` made."""
+    return f"{_TOKEN}{name}{_OF}{owner}"
+
+
 def same_person(one: str, other: str) -> bool:
-    return _bare(one) == _bare(other)
+    """A token is whoever made it, too. Two tokens that one person made are two: they may be given away."""
+    names, others = _lineage(one), _lineage(other)
+    return names[0] in others or others[0] in names
 
 
-def _bare(name: str) -> str:
-    return name.partition(_SAID_BY)[0].strip().casefold()
+def _lineage(name: str) -> list[str]:
+    """The name, and if it is a token's, those of whoever made it."""
+    names = name.split(_OF) if name.startswith(_TOKEN) else [name]
+    return [each.partition(_SAID_BY)[0].strip().casefold() for each in names]

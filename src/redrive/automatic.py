@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 import msgspec
 import structlog
 
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.approvals import ApprovalRules
 from redrive.dead_letter import Actor, Verdict
@@ -118,7 +119,7 @@ class AutomaticRuns:
             store=self._store,
             transport=self._transport,
             clock=self._clock,
-            actor=rule.signature,
+            who=local(rule.signature),
             policy=self._policy,
         )
         try:

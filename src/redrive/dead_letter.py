@@ -148,6 +148,10 @@ class Actor(msgspec.Struct, frozen=True):
 
     name: str
     reason: str = ""
+    request_id: str = ""
+    """Of the request that asked for it, as the caller and our log know it."""
+    token: str = ""
+    """The id of the API token that was shown; never its secret."""
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):

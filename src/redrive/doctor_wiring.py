@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from redrive.finding import Finding
     from redrive.settings import Settings
+    from redrive.transports import Transport
     from redrive.transports.inspection import Figures, Inspector
 
 
@@ -50,13 +51,18 @@ def known_queues(settings: Settings, app: App | None) -> list[str]:
 async def inspector(settings: Settings, app: App | None = None) -> AsyncIterator[Inspector]:
     transport = wiring.transport(settings, app=app.name if app else _NOBODY)
     try:
-        opened = open_inspector(settings.broker.url.reveal(), transport, **_options(settings))
+        opened = inspector_of(settings, transport)
         try:
             yield opened
         finally:
             await opened.close()
     finally:
         await transport.close()
+
+
+def inspector_of(settings: Settings, transport: Transport) -> Inspector:
+    """`transport` stays the caller's, who closes it behind the inspector."""
+    return open_inspector(settings.broker.url.reveal(), transport, **_options(settings))
 
 
 def _options(settings: Settings) -> dict[str, Any]:

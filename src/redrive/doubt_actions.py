@@ -4,52 +4,54 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from redrive.dead_letter import Actor, Transition
+from redrive.access import Permission
+from redrive.dead_letter import Transition
 from redrive.pace import Pace
 from redrive.redriving import LEASE, Redriver
 from redrive.run import WINDOW, Settled
+from redrive.standing import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from redrive.clock import Clock
-    from redrive.dead_letter import Claim
+    from redrive.dead_letter import Actor, Claim
     from redrive.redriving import Outcome
     from redrive.run import Run
     from redrive.stores import RunStore
     from redrive.transports import Transport
 
 
-class DoubtActions:
+class DoubtActions(Standing):
     _runs: RunStore
     _transport: Transport
     _clock: Clock
-    _actor: str
-    _because: Callable[[str], Actor]
 
     async def take_as_sent(self, run: Run, reason: str) -> int:
         """Somebody has looked, and they were sent: REDRIVEN until they come back or are confirmed (T7)."""
+        await self._may_everywhere(Permission.REDRIVE)
         by, changed = self._because(reason), 0
-        while claims := await self._doubtful(run, WINDOW):
+        while claims := await self._doubtful(run, WINDOW, by):
             sent = [Settled(claim, Transition.SENT, by.reason) for claim in claims]
-            changed += await self._runs.settle_together(sent, by=by)
+            changed += await self._runs.settle_together(sent, by=by, decided=True)
         return changed
 
     async def send_again(
         self, run: Run, *, rate: float | None = None, on_progress: Callable[[int], None] | None = None
     ) -> list[Outcome]:
         """Under the same redrive ids, so that a copy which was sent and the one to come are known as one (T6)."""
+        await self._may_everywhere(Permission.REDRIVE)
         redriver = Redriver(
             store=self._runs,
             transport=self._transport,
-            actor=Actor(self._actor),
+            actor=self._by(),
             to_origin=run.plan.to_origin,
         )
 
         async def take(at_most: int) -> list[Claim]:
-            return await self._doubtful(run, at_most)
+            return await self._doubtful(run, at_most, self._by())
 
         return await redriver.send_begun(take, pace=Pace(rate, self._clock), on_progress=on_progress)
 
-    async def _doubtful(self, run: Run, at_most: int) -> list[Claim]:
-        return await self._runs.take_doubtful(run.id, owner=self._actor, at_most=at_most, lease=LEASE)
+    async def _doubtful(self, run: Run, at_most: int, by: Actor) -> list[Claim]:
+        return await self._runs.take_doubtful(run.id, owner=by.name, at_most=at_most, lease=LEASE, by=by)

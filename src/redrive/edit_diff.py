@@ -43,6 +43,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     before: str | None = None
     """Short JSON, cut if it is long. None: nothing was there."""
     after: str | None = None
+    of_sizes: bool = False
+    """Nothing of the values is told but how long they are."""
 
     def line(self) -> str:
         """One line of text: `~ customer.id: 17 -> 18`. Values of sensitive headers are not in it."""
@@ -71,7 +73,9 @@ def _of_payloads(before: Message, after: Message) -> Iterator[Difference]:
         found = list(islice(_of_values((), _read(before), _read(after)), MAX_DIFFERENCES))
     except (ValueError, RecursionError):
         found = []
-    sizes = Difference(change=Change.CHANGED, place="", before=_size(before.body), after=_size(after.body))
+    sizes = Difference(
+        change=Change.CHANGED, place="", before=_size(before.body), after=_size(after.body), of_sizes=True
+    )
     yield from found or [sizes]
 
 

@@ -4,11 +4,15 @@ RedriveError
 ├── UsageError            wrong arguments                          exit 2
 │   └── FilterError       a filter that cannot be read, and where
 ├── ConfigurationError    settings that cannot be used             exit 2
-│   └── MissingExtra      a driver whose package is not installed
+│   ├── MissingExtra      a driver whose package is not installed
+│   └── KeyMissing        something is sealed with a key that is not known here
 ├── NotFound              nothing under that id or name            exit 3
+│   └── Shredded          it is there, and its key was destroyed
+├── SealBroken            what was sealed is not what it was       exit 6
 ├── Refused               not allowed now, nothing was changed     exit 5
 │   ├── TransitionRefused the letter's status does not allow it
 │   └── EditRefused       an edit does not fit this message; which operation is data
+├── Denied                whoever asks may not do that            exit 5
 ├── Unreachable           store or broker cannot be reached        exit 6
 │   ├── NoStoreYet        nobody has made its tables
 │   └── CorruptFile       a file of ours is damaged
@@ -66,8 +70,43 @@ class MissingExtra(ConfigurationError):
         )
 
 
+class KeyMissing(ConfigurationError):
+    """It is whole as far as anybody can tell without that key. `kek_id` names the key; empty: none is set."""
+
+    def __init__(self, kek_id: str, *, known: str = "", what: str = "it") -> None:
+        told = f"{what} is sealed with the key {kek_id}" if kek_id else f"{what} is sealed"
+        here = f"; known here: {known}" if known else ", and no key is set here"
+        super().__init__(
+            told + here,
+            remedy="set encryption.key or key_path, or name the file of that key in encryption.old_keys",
+        )
+        self.kek_id = kek_id
+        self._known = known
+
+    def about(self, what: str) -> KeyMissing:
+        """The same, said of what is sealed, such as a file."""
+        return KeyMissing(self.kek_id, known=self._known, what=what)
+
+
 class NotFound(RedriveError):
     exit_code = 3
+
+
+class Shredded(NotFound):
+    """What was sealed with that data key is gone for ever, as somebody wanted it to be."""
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__(
+            f"it was shredded: its data key {key_id} was destroyed",
+            remedy="nobody can bring it back; a backup that has the data key is the only other copy",
+        )
+        self.key_id = key_id
+
+
+class SealBroken(RedriveError):
+    """Changed, cut off, or in another place than it was sealed for. Nothing of it is given out."""
+
+    exit_code = 6
 
 
 class Refused(RedriveError):
@@ -90,6 +129,20 @@ class EditRefused(Refused):
         super().__init__(text, remedy=remedy)
         self.operation = operation
         self.place = place
+
+
+class Denied(RedriveError):
+    """Nothing was changed, and nothing was shown. `permission` is what is missing."""
+
+    exit_code = 5
+
+    def __init__(self, who: str, permission: str, *, where: str = "") -> None:
+        place = f" for {where}" if where else ""
+        super().__init__(
+            f"{who} lacks the permission {permission}{place}",
+            remedy="ask an administrator for a role that has it; docs/access.md lists the roles",
+        )
+        self.permission = permission
 
 
 class Unreachable(RedriveError):

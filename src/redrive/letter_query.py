@@ -6,6 +6,7 @@ from datetime import datetime
 
 import msgspec
 
+from redrive.access import Scope
 from redrive.dead_letter import DeadLetter, Status
 from redrive.search_terms import Filter
 
@@ -38,6 +39,8 @@ class LetterQuery(msgspec.Struct, frozen=True, kw_only=True):
     created_after: datetime | None = None
     where: Filter = Filter()
     """In the filter language: `redrive.search.parse` reads it."""
+    within: Scope = None
+    """Letters of these queues only: what whoever asks may know of. It is not theirs to say."""
     after: Place | None = None
     """The page goes on behind it (newest first, so: older ones)."""
     before: Place | None = None

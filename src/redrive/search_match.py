@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
+from redrive.access import fits
 from redrive.search_document import body_words, document, error_words, header_text
 from redrive.search_terms import (
     DataTerm,
@@ -26,6 +27,7 @@ from redrive.words import words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from redrive.access import Scope
     from redrive.dead_letter import DeadLetter
     from redrive.message import Headers
 
@@ -36,12 +38,18 @@ _WORDS_OF_JSON = {"true": True, "false": False, "null": None}
 def matches(
     filter_: Filter,
     letter: DeadLetter,
+    within: Scope = None,
+    /,
     *,
     event_type: str | None = None,
     correlation: str | None = None,
     owner: str | None = None,
 ) -> bool:
-    """Whether every term matches. `owner` is that of the letter's group; the letter has its current body."""
+    """Whether every term matches, and the letter's queue is one of those in `within`. `owner` is that of the
+    letter's group; the letter has its current body.
+    """
+    if within is not None and not any(fits(letter.queue, pattern) for pattern in within):
+        return False
     facts = _facts(letter, event_type=event_type, correlation=correlation, owner=owner)
     return all(_holds(term, letter, facts) is not term.negated for term in filter_.terms)
 

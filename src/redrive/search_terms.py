@@ -30,6 +30,8 @@ class Op(StrEnum):
     BEGINS = "*"
     """A literal beginning: no character in it has a meaning."""
     EXISTS = "exists"
+    FITS = "fits"
+    """As `access.fits` has it: whose queue it is that somebody asks about. No text of a filter is read as it."""
 
 
 COMPARISONS = frozenset({Op.MORE, Op.LESS, Op.AT_LEAST, Op.AT_MOST})
@@ -67,6 +69,7 @@ class FieldTerm(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     |-----------------------------------------------|-------------------|-------------------------------|
     | queue, type, handler, source, correlation,    | IS, BEGINS        | one or more, not empty        |
     | event, owner                                  | EXISTS: not empty | none                          |
+    | queue                                         | FITS              | patterns; none: nothing fits  |
     | status, kind                                  | IS                | known ones, as they are kept  |
     | id, group                                     | BEGINS            | lower case, hexadecimal and - |
     | attempts, generation, revision                | IS                | one or more, 0 to 2^31 - 1    |

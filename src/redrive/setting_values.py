@@ -15,9 +15,11 @@ from pydantic import BeforeValidator, Field, InstanceOf
 
 from redrive.duration import seconds
 from redrive.errors import FilterError
+from redrive.json_path import tokens_of
 from redrive.ordering import OrderedBy
 from redrive.run import MAX_RATE
 from redrive.search import parse
+from redrive.secret_text import SecretText
 from redrive.secret_url import SecretUrl
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|MB|GB)?\s*")
@@ -77,6 +79,14 @@ def _optional_template(value: Any) -> Any:
     return None if value is None else _template(value)
 
 
+def _optional_secret(value: Any) -> Any:
+    if value is None or isinstance(value, SecretText):
+        return value
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("should be a secret text, or 'none'")
+    return SecretText(value.strip())
+
+
 def _optional_url(value: Any) -> Any:
     return None if value is None else _url(value)
 
@@ -118,6 +128,29 @@ def _order(value: Any) -> Any:
     return value
 
 
+def _json_paths(value: Any) -> Any:
+    for path in value if isinstance(value, list | tuple) else ():
+        _json_path(path)
+    return value
+
+
+def _json_path(path: Any) -> None:
+    written = "write it like 'customer.name', 'items.*.holder' or '/customer/name'"
+    try:
+        tokens = tokens_of(path) if isinstance(path, str) else ()
+    except ValueError as error:
+        raise ValueError(f"holds a path that cannot be read: {error}; {written}") from None
+    if not tokens:
+        raise ValueError(f"should hold paths into the payload: {written}")
+
+
+def _field_names(value: Any) -> Any:
+    for name in value if isinstance(value, list | tuple) else ():
+        if not isinstance(name, str) or not any(map(str.isalnum, name)):
+            raise ValueError("should hold names of fields, such as 'nickname' or 'mother_name'")
+    return value
+
+
 def time_zone(value: Any) -> Any:
     try:
         ZoneInfo(value)
@@ -139,6 +172,9 @@ OptionalPath = Annotated[Path | None, BeforeValidator(unset)]
 TypeNames = Annotated[tuple[str, ...], BeforeValidator(_items)]
 QueueNames = Annotated[tuple[str, ...], BeforeValidator(_items)]
 Url = Annotated[InstanceOf[SecretUrl], BeforeValidator(_url), SECRET]
+OptionalSecret = Annotated[
+    InstanceOf[SecretText] | None, BeforeValidator(_optional_secret), BeforeValidator(unset), SECRET
+]
 OptionalUrl = Annotated[
     InstanceOf[SecretUrl] | None, BeforeValidator(_optional_url), BeforeValidator(unset), SECRET
 ]
@@ -162,3 +198,5 @@ RuleName = Annotated[str, BeforeValidator(_rule_name)]
 
 FilterText = Annotated[str, BeforeValidator(filter_text), REQUIRED]
 TimeZone = Annotated[str, BeforeValidator(time_zone)]
+JsonPaths = Annotated[tuple[str, ...], BeforeValidator(_json_paths), BeforeValidator(_items)]
+FieldNameList = Annotated[tuple[str, ...], BeforeValidator(_field_names), BeforeValidator(_items)]

@@ -13,20 +13,25 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     model_validator,
 )
 
+from redrive.access_settings import AccessSettings, OidcSettings
+from redrive.audit_settings import AuditSettings
 from redrive.dead_letter import MAX_GENERATIONS
+from redrive.encryption_settings import EncryptionSettings
 from redrive.policy import MAX_IN_PLACE
 from redrive.secret_url import SecretUrl
+from redrive.section import Section
+from redrive.server_settings import ServerSettings
 from redrive.setting_values import (
     Bytes,
     Count,
+    FieldNameList,
     FilterText,
+    JsonPaths,
     OptionalDelays,
     OptionalName,
     OptionalOrder,
@@ -34,6 +39,7 @@ from redrive.setting_values import (
     OptionalPositive,
     OptionalRate,
     OptionalSeconds,
+    OptionalSecret,
     OptionalShare,
     OptionalTemplate,
     OptionalTimeout,
@@ -55,12 +61,6 @@ from redrive.setting_values import (
 )
 from redrive.transports import Names
 from redrive.transports.rabbitmq.topology_choice import TOPOLOGIES
-
-
-class Section(BaseModel):
-    """Frozen, refuses keys it does not know, and never quotes a value in an error: it may be a secret."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class AppSettings(Section):
@@ -263,6 +263,32 @@ class LoopSettings(Section):
     cycles: Count = 3
 
 
+class MaskedSettings(Section):
+    """What is hidden beside what is found everywhere, from those who may not see payloads."""
+
+    fields: FieldNameList = ()
+    """More names of fields and headers, whole or their last words, however they are spelled."""
+    hidden: JsonPaths = ()
+    """Places in payloads, with all below them: `customer.name`, `items.*.holder`."""
+    shown: JsonPaths = ()
+    """Places that are shown whatever their names say; what detectors find there is hidden all the same."""
+
+
+class MaskingSettings(MaskedSettings):
+    enabled: bool = True
+    search_key: OptionalSecret = None
+    """What hashes of masked values are made with, the same for all who use one store. None: the store's own secret
+    alone, so that whoever has a copy of the whole database can try values out.
+    """
+
+
+class QueueMaskingSettings(MaskedSettings):
+    """One queue's; what [masking] says holds beside it."""
+
+    enabled: Annotated[bool | None, BeforeValidator(unset)] = None
+    """None: as [masking] says."""
+
+
 class QueueSettings(HandlingSettings):
     """One queue's own values; what is not set comes from [worker], [retry] and [dead_letters]."""
 
@@ -276,6 +302,7 @@ class QueueSettings(HandlingSettings):
     """Messages per second that the queue gets from a redrive run, at most. None: as the run says."""
     ordered_by: OptionalOrder = None
     """`key` or `header:NAME`: messages of one key stay in their order, also when one of them fails. None: no."""
+    masking: QueueMaskingSettings = QueueMaskingSettings()
 
 
 class SpoolSettings(Section):
@@ -407,9 +434,15 @@ class Settings(Section):
     runs: RunSettings = RunSettings()
     engine: EngineSettings = EngineSettings()
     approval: ApprovalSettings = ApprovalSettings()
+    server: ServerSettings = ServerSettings()
+    masking: MaskingSettings = MaskingSettings()
+    audit: AuditSettings = AuditSettings()
+    encryption: EncryptionSettings = EncryptionSettings()
+    access: AccessSettings = AccessSettings()
+    oidc: OidcSettings = OidcSettings()
     log: LogSettings = LogSettings()
-    queues: dict[str, QueueSettings] = {}
-    rules: dict[RuleName, RuleSettings] = {}
+    queues: dict[str, QueueSettings] = {}  # noqa: RUF012  pydantic copies it
+    rules: dict[RuleName, RuleSettings] = {}  # noqa: RUF012  as above
 
     def for_queue(self, name: str) -> QueueSettings:
         """The queue's own values over the general ones."""

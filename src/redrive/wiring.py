@@ -13,9 +13,13 @@ from redrive.actions import Actions
 from redrive.approvals import ApprovalRules
 from redrive.clock import SystemClock
 from redrive.configuration import load
+from redrive.encryption_wiring import file_keys
 from redrive.engine import RedriveEngine
 from redrive.errors import ConfigurationError
 from redrive.garbage import seldom_looked_for
+from redrive.identity_wiring import access_policy
+from redrive.ledger_keys import kept_key, key_of
+from redrive.privacy_wiring import maskers_of, privacy_of
 from redrive.run import Brakes, Canary
 from redrive.run_policy import RunPolicy
 from redrive.stores import open_store
@@ -24,12 +28,14 @@ from redrive.transports import open_transport
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
+    from redrive.access import Identity
     from redrive.app import App
     from redrive.collector import Collector
     from redrive.failure import Host
+    from redrive.ledger import LedgerKey
     from redrive.secret_url import SecretUrl
     from redrive.settings import Settings
-    from redrive.stores import RunStore
+    from redrive.stores import Store
     from redrive.stores.upgrade import Checkup
     from redrive.transports import Transport
     from redrive.worker import Worker
@@ -55,9 +61,17 @@ def _broker_options(settings: Settings, app: str) -> dict[str, Any]:
     return transport_options(settings, app=app)
 
 
-def store(settings: Settings) -> RunStore:
+def store(settings: Settings) -> Store:
     with _hiding(settings.store.url):
-        return open_store(settings.store.url.reveal(), **_store_options(settings))
+        options = _store_options(settings)
+        given = {"ledger_key": ledger_key(settings), "privacy": privacy_of(settings)}
+        return open_store(settings.store.url.reveal(), **given, **options)
+
+
+def ledger_key(settings: Settings) -> LedgerKey:
+    """Of [audit]; where nothing is set, of a file that is made when the key is needed first."""
+    given = settings.audit.key
+    return kept_key(settings.audit.key_path) if given is None else key_of(given.reveal())
 
 
 def upgrade_store(settings: Settings) -> str:
@@ -127,7 +141,7 @@ class _Unopened:
 
 
 @asynccontextmanager
-async def desk(settings: Settings, actor: str) -> AsyncIterator[Actions]:
+async def desk(settings: Settings, who: Identity) -> AsyncIterator[Actions]:
     """The desk of the configured store and broker; both are closed behind it. Where the settings do not tell
     enough to open the broker, that is the error of what needs the broker: letters can be looked at without.
     """
@@ -143,8 +157,10 @@ async def desk(settings: Settings, actor: str) -> AsyncIterator[Actions]:
             store=opened_store,
             transport=opened_transport,
             clock=SystemClock(),
-            actor=actor,
+            who=who,
             policy=run_policy(settings),
+            masks=maskers_of(settings),
+            access=access_policy(settings.access),
         )
 
 
@@ -207,7 +223,7 @@ async def worker(app: App, settings: Settings, *, queues: Sequence[str] = ()) ->
         closing.push_async_callback(opened_transport.close)
         journal = Journal(settings.journal.path)
         closing.push_async_callback(journal.close)
-        spool = Spool(settings.spool.folder, max_bytes=settings.spool.max_size)
+        spool = Spool(settings.spool.folder, max_bytes=settings.spool.max_size, keys=file_keys(settings))
         closing.push_async_callback(spool.close)
         closing.enter_context(app.lent(opened_transport))
         yield Worker(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections import Counter
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, time, timedelta
@@ -255,9 +254,7 @@ async def test_f17_two_schedulers_in_two_engines_make_one_run_of_a_rule(
         shop.outcome = all_is_well
         engines = [await shop.started("engine"), await shop.started("engine")]
         await until(lambda: shop.count(Status.RESOLVED, at_least=40))
-        for engine in engines:
-            engine.send_signal(signal.SIGTERM)
-        assert [await engine.wait() for engine in engines] == [0, 0]
+        assert [await engine.stop() for engine in engines] == [0, 0]
 
         [told] = await shop.runs()
         report = await shop.report(told["id"])

@@ -36,7 +36,7 @@ def test_every_matching_letter_is_written_once_however_many_pages_it_takes(desk:
 def test_a_body_can_be_read_back_byte_for_byte(desk: Desk, body: bytes | None) -> None:
     desk.record(dead(foreign(body)))
 
-    message = json.loads(desk.redrive("export").out)["message"]
+    message = json.loads(desk.redrive("export", "--unmasked", "to look").out)["message"]
 
     assert read_back(message["body"], message["body_encoding"]) == body
 
@@ -52,7 +52,7 @@ def test_properties_can_be_read_back_byte_for_byte(desk: Desk, properties: bytes
     desk.record(dead(foreign(b"{}", properties=properties)))
 
     for how in ((), ("--whole",)):
-        message = json.loads(desk.redrive("export", *how).out)["message"]
+        message = json.loads(desk.redrive("export", "--unmasked", "to look", *how).out)["message"]
         assert read_back(message["properties"], "base64") == properties
 
 

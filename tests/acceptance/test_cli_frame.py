@@ -143,10 +143,10 @@ ASK += "try: confirm('Delete 3 letters?', yes=False)\nexcept Exception as error:
 
 
 def test_a_terminal_is_asked_and_no_means_no(tmp_path: Path) -> None:
-    yes = python_on_terminal(tmp_path, "-c", ASK, typed="y\n")
+    yes = python_on_terminal(tmp_path, ASK, typed="y\n")
     assert yes.code == 0
     assert "Delete 3 letters? [y/N]" in yes.text
-    no = python_on_terminal(tmp_path, "-c", ASK, typed="\n")
+    no = python_on_terminal(tmp_path, ASK, typed="\n")
     assert no.code == 5
     assert "nothing was changed" in no.text
 

@@ -45,7 +45,7 @@ LINE = {"queue": "orders", "data": {"n": 1}, "at": "2026-03-01T12:00:05Z", "erro
 def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
     if request.param == "sqlite":
         return Desk(tmp_path)
-    return ServerDesk(tmp_path, request.getfixturevalue("postgres_url"))
+    return ServerDesk(tmp_path, request.getfixturevalue("postgres_store_url"))
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def file_of(desk: Desk, text: str | bytes, name: str = "letters.jsonl") -> str:
 
 def test_an_export_of_the_hostile_corpus_comes_in_byte_for_byte(desk: Desk, elsewhere: Desk) -> None:
     elsewhere.record(*(dead(each.message) for each in corpus()))
-    elsewhere.redrive("export", "--whole", "--file", "all.jsonl")
+    elsewhere.redrive("export", "--unmasked", "to move them", "--whole", "--file", "all.jsonl")
 
     ended = desk.redrive("import", str(elsewhere.folder / "all.jsonl"), "--yes")
 
@@ -100,7 +100,7 @@ def test_an_export_of_the_hostile_corpus_comes_in_byte_for_byte(desk: Desk, else
 
 def test_an_export_that_is_not_whole_comes_in_with_its_bodies(desk: Desk, elsewhere: Desk) -> None:
     elsewhere.record(*(dead(each.message) for each in corpus()))
-    out = elsewhere.redrive("export").raw
+    out = elsewhere.redrive("export", "--unmasked", "to move them").raw
 
     assert desk.redrive("import", file_of(desk, out), "--yes").code == 0
 
@@ -133,7 +133,7 @@ def test_an_archive_is_an_exact_copy_of_what_was_purged(desk: Desk) -> None:
 
 def test_importing_twice_makes_no_second_letter(desk: Desk, elsewhere: Desk) -> None:
     elsewhere.record(dead(), dead())
-    export = elsewhere.redrive("export", "--whole").raw
+    export = elsewhere.redrive("export", "--unmasked", "to move them", "--whole").raw
     files = [
         file_of(desk, export, "export.jsonl"),
         file_of(desk, json.dumps([ROW, ROW | {"uuid": "other"}]), "laravel.json"),

@@ -165,7 +165,7 @@ def test_a_letter_is_shown_with_payload_headers_every_attempt_and_its_history(de
     [letter_id] = desk.record(dead(message, attempts=3))
     desk.redrive("discard", letter_id, "--reason", "customer is gone", "--yes")
 
-    shown = desk.redrive("show", letter_id).out
+    shown = desk.redrive("show", letter_id, "--reveal", "to look").out
 
     assert shown.startswith(f"Letter {letter_id}  DISCARDED (by hand)\n")
     assert '    "order_id": 12345678901234567890123456789\n' in shown
@@ -214,8 +214,8 @@ def test_s2_everything_of_failed_message_info_is_in_the_json(desk: Desk) -> None
 def test_the_payloads_exact_bytes_can_be_had(desk: Desk, body: bytes) -> None:
     [letter_id] = desk.record(dead(foreign(body)))
 
-    assert desk.redrive("show", letter_id, "--payload").raw == body
-    assert desk.redrive("show", letter_id, "--body").raw == body
+    assert desk.redrive("show", letter_id, "--payload", "--reveal", "to look").raw == body
+    assert desk.redrive("show", letter_id, "--body", "--reveal", "to look").raw == body
 
 
 def test_of_an_envelope_the_payload_is_its_data_and_the_body_is_all_of_it(desk: Desk) -> None:
@@ -324,3 +324,21 @@ def test_check_where_there_is_no_store_makes_none_and_does_not_say_ok(tmp_path: 
     done = desk.redrive("check", "--max-pending", "0")
     assert done.code == 6
     assert not (tmp_path / "redrive.db").exists()
+
+
+def test_what_is_personal_is_masked_until_somebody_says_why_it_must_be_seen(desk: Desk) -> None:
+    message = foreign(b'{"cpf": "529.982.247-25", "total": 1.10}', headers=(("authorization", "Bearer abc"),))
+    [letter_id] = desk.record(dead(message, error=ValueError("no customer ana@example.com")))
+
+    masked = desk.redrive("show", letter_id, "--output", "json").out
+    listed = desk.redrive("list", "--output", "json").out
+    revealed = desk.redrive("show", letter_id, "--reveal", "she called us", "--output", "json").out
+
+    for secret in ("529.982.247-25", "Bearer abc", "ana@example.com"):
+        assert secret not in masked + listed
+        assert secret in revealed
+    assert '\\"total\\": 1.10' in masked
+    assert desk.redrive("show", letter_id, "--reveal", " ").code == 2
+    told = desk.redrive("audit", "list", "--output", "json").out
+    assert "revealed" in told
+    assert "she called us" in told

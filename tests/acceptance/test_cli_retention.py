@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
     if request.param == "sqlite":
         return Desk(tmp_path)
-    return ServerDesk(tmp_path, request.getfixturevalue("postgres_url"))
+    return ServerDesk(tmp_path, request.getfixturevalue("postgres_store_url"))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from redrive import App, faults
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.clock import SystemClock
 from redrive.dead_letter import Status
@@ -164,7 +165,7 @@ async def test_a_redriven_letter_that_fails_again_elsewhere_comes_back_to_itself
         await transport.send(rejected(), queue="orders_dlq")
         await collector(transport, store).run(once=True)
         [letter] = await store.find(LetterQuery())
-        desk = Actions(store=store, transport=transport, clock=SystemClock(), actor="somebody")
+        desk = Actions(store=store, transport=transport, clock=SystemClock(), who=local("somebody"))
         await desk.retry([letter.id])
         async for delivery in transport.receive("orders", prefetch=1):
             died_again = rejected().headers + delivery.message.headers

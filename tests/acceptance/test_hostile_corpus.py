@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from redrive import wiring
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.app import App
 from redrive.clock import SystemClock
@@ -87,7 +88,7 @@ async def _travel(desk: Desk) -> list[Journey]:
     await _send_and_fail(desk)
     async with desk.opened() as (store, transport):
         letters = await _letters(store)
-        actions = Actions(store=store, transport=transport, clock=SystemClock(), actor="test")
+        actions = Actions(store=store, transport=transport, clock=SystemClock(), who=local("test"))
         outcomes = await actions.retry([letter.id for letter in letters])
         assert {str(outcome.result) for outcome in outcomes} == {"sent"}
         arrived = [await _receive(transport) for _ in letters]
@@ -199,8 +200,8 @@ def test_it_is_shown_the_same_by_every_store(number: int, travelled: Travelled) 
 
 def assert_shown(number: int, travelled: Travelled) -> None:
     desk, letter = travelled.desk, travelled.journeys[number].letter
-    page = desk.redrive("show", letter.id)
-    record = desk.redrive("show", letter.id, "--output", "json")
+    page = desk.redrive("show", letter.id, "--reveal", "to look")
+    record = desk.redrive("show", letter.id, "--reveal", "to look", "--output", "json")
 
     assert (page.code, record.code) == (0, 0), page.err + record.err
     assert letter.id in page.out
@@ -213,7 +214,9 @@ def assert_shown(number: int, travelled: Travelled) -> None:
 def test_its_body_can_be_written_out_as_it_is(number: int, travelled_on_files: Travelled) -> None:
     sent, letter, _ = travelled_on_files.journeys[number]
 
-    assert travelled_on_files.desk.redrive("show", letter.id, "--body").raw == (sent.body or b"")
+    assert travelled_on_files.desk.redrive("show", letter.id, "--body", "--reveal", "to look").raw == (
+        sent.body or b""
+    )
 
 
 @pytest.mark.parametrize("output", ["table", "json", "jsonl"])
@@ -246,7 +249,7 @@ def test_the_groups_and_the_statistics_of_all_draw_nothing_on_the_terminal(trave
 def test_the_export_of_all_is_exact_and_draws_nothing_on_the_terminal(
     whole: list[str], travelled_on_files: Travelled
 ) -> None:
-    exported = travelled_on_files.desk.redrive("export", *whole)
+    exported = travelled_on_files.desk.redrive("export", "--unmasked", "to look", *whole)
     records = {record["id"]: record["message"] for record in map(json.loads, exported.out.splitlines())}
 
     assert exported.code == 0, exported.err
@@ -261,7 +264,7 @@ def test_the_export_of_all_is_exact_and_draws_nothing_on_the_terminal(
 
 def test_the_export_of_all_as_csv_has_one_row_for_each_and_no_formula(travelled_on_files: Travelled) -> None:
     before = csv.field_size_limit(64 * 1024 * 1024)
-    exported = travelled_on_files.desk.redrive("export", "--output", "csv")
+    exported = travelled_on_files.desk.redrive("export", "--unmasked", "to look", "--output", "csv")
     _, *rows = csv.reader(io.StringIO(exported.out, newline=""))
     csv.field_size_limit(before)
 

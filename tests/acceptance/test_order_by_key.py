@@ -27,7 +27,7 @@ def where(request: pytest.FixtureRequest) -> dict[str, Any]:
     if request.param == "sqlite and embedded":
         return {}
     return {
-        "store_url": request.getfixturevalue("postgres_url"),
+        "store_url": request.getfixturevalue("postgres_store_url"),
         "broker_url": request.getfixturevalue("rabbitmq_url"),
     }
 

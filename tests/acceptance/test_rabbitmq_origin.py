@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from redrive import App, Permanent
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.errors import UsageError
 from redrive.testing.letters import an_entry
@@ -72,7 +73,7 @@ async def from_elsewhere(url: str) -> None:
 
 
 def desk(shop: Workshop) -> Actions:
-    return Actions(store=shop.store, transport=shop.transport, clock=shop.clock, actor="test")
+    return Actions(store=shop.store, transport=shop.transport, clock=shop.clock, who=local("test"))
 
 
 async def test_it_goes_to_the_queue_where_it_failed_and_to_no_other(shop: Workshop) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from redrive import App, Message, Retry
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.dead_letter import Status
 from redrive.letter_query import LetterQuery
@@ -278,7 +279,7 @@ async def test_trap_18_a_letter_that_had_used_up_its_attempts_has_all_of_them_ag
         order = an_order(1).with_failure("slow", "504", "", retry_count=counted_before)
         await opened.send_foreign("orders", order.to_json())
         await until(lambda: opened.letters(status=Status.PENDING))
-        desk = Actions(store=opened.store, transport=opened.transport, clock=opened.clock, actor="ann")
+        desk = Actions(store=opened.store, transport=opened.transport, clock=opened.clock, who=local("ann"))
         planned = await desk.plan_run(RunPlan(selection=LetterQuery(queue="orders")))
         run = await desk.create_run(planned)
 

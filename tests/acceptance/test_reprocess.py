@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from redrive import dead_letter_queue
+from redrive.access import local
 from redrive.actions import Actions, Reprocessed
 from redrive.cli.reprocess import tell
 from redrive.clock import SystemClock
@@ -203,7 +204,7 @@ async def test_sd10_the_command_ends_though_a_handler_throws_everything_straight
         for number in range(20):
             await transport.send(an_order(number), queue="orders_dlq")
         thrown = asyncio.create_task(throw_back(transport))
-        actions = Actions(store=store, transport=transport, clock=SystemClock(), actor="somebody")
+        actions = Actions(store=store, transport=transport, clock=SystemClock(), who=local("somebody"))
 
         done = await asyncio.wait_for(actions.reprocess("orders_dlq"), 30)
 
@@ -231,7 +232,7 @@ async def test_sd10_a_letter_that_fails_again_at_once_is_not_sent_a_second_time(
     async with desk.opened() as (store, transport):
         ids = {(await store.record(dead(an_order(number))))[0] for number in range(45)}
         failing = asyncio.create_task(record_again(store, transport))
-        actions = Actions(store=store, transport=transport, clock=SystemClock(), actor="somebody")
+        actions = Actions(store=store, transport=transport, clock=SystemClock(), who=local("somebody"))
 
         done = await asyncio.wait_for(actions.reprocess("orders_dlq"), 30)
 
@@ -362,7 +363,7 @@ async def at_work(desk: Desk, broker: Callable[..., Any]) -> AsyncIterator[tuple
     """The desk of somebody, on a broker of that kind."""
     store, transport = desk.store(), broker(f"embedded:///{desk.folder}/redrive-broker.db", names=Names())
     try:
-        yield Actions(store=store, transport=transport, clock=SystemClock(), actor="somebody"), transport
+        yield Actions(store=store, transport=transport, clock=SystemClock(), who=local("somebody")), transport
     finally:
         await transport.close()
         await store.close()
@@ -408,7 +409,7 @@ def reprocess_when_leases_have_run_out(desk: Desk) -> Reprocessed:
     async def work(store: DeadLetterStore, _transport: Transport) -> Reprocessed:
         clock = LaterClock()
         later = desk.transport(clock)
-        actions = Actions(store=store, transport=later, clock=clock, actor="somebody")
+        actions = Actions(store=store, transport=later, clock=clock, who=local("somebody"))
         done = await actions.reprocess("orders_dlq")
         await later.close()
         return done

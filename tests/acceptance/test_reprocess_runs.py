@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.clock import SystemClock
 from redrive.dead_letter import Status, Transition
@@ -42,7 +43,7 @@ REPROCESS = ("reprocess", "--queue", "orders_dlq", "--yes")
 def store_url(request: pytest.FixtureRequest) -> str | None:
     if request.param == "sqlite":
         return None
-    url: str = request.getfixturevalue("postgres_url")
+    url: str = request.getfixturevalue("postgres_store_url")
     return url
 
 
@@ -143,7 +144,7 @@ async def test_one_pace_for_letters_and_queue_within_the_ceiling(desk: Desk) -> 
     for number in range(2):
         await transport.send(an_order(number), queue="orders_dlq")
     policy = RunPolicy(ceilings={"orders": 0.5})
-    actions = Actions(store=store, transport=transport, clock=clock, actor="somebody", policy=policy)
+    actions = Actions(store=store, transport=transport, clock=clock, who=local("somebody"), policy=policy)
     selection = await actions.select_dead("orders_dlq")
 
     run = await actions.begin_reprocessing(selection, rate=10)
@@ -183,7 +184,7 @@ async def test_a_run_that_its_brakes_pause_keeps_back_the_queue(desk: Desk) -> N
     transport = Failing(f"embedded:///{desk.folder}/redrive-broker.db", names=Names())
     await store.record_together([dead(an_order(number)) for number in range(6)])
     await transport.send(an_order(9), queue="orders_dlq")
-    actions = Actions(store=store, transport=transport, clock=SystemClock(), actor="somebody")
+    actions = Actions(store=store, transport=transport, clock=SystemClock(), who=local("somebody"))
 
     done = await actions.reprocess("orders_dlq")
 
@@ -198,7 +199,7 @@ async def test_letters_that_die_while_it_works_are_left_to_the_next_command(desk
     store: Any = desk.store()
     transport = desk.transport()
     await store.record_together([dead(an_order(number)) for number in range(3)])
-    actions = Actions(store=store, transport=transport, clock=SystemClock(), actor="somebody")
+    actions = Actions(store=store, transport=transport, clock=SystemClock(), who=local("somebody"))
     selection = await actions.select_dead("orders_dlq")
     await store.record(dead(an_order(7)))
 
@@ -224,7 +225,7 @@ async def test_ctrl_c_pauses_the_run_and_nothing_of_the_queue_is_sent(
         _, err = await running.communicate()
 
         assert running.returncode == 130, err
-        assert b"1 in orders_dlq were not tried" in err
+        assert "1 in orders_dlq were not tried" in err
         [run] = await shop.runs()
         assert run["status"] == "PAUSED"
         assert (await shop.redrive("runs", "resume", run["id"])).returncode == 0
@@ -243,8 +244,7 @@ async def test_engines_take_their_share_of_it(tmp_path: Path, store_url: str | N
         assert ended.returncode == 0, ended.stderr
         assert ended.stdout == "Reprocessed 80 messages: 0 from the queue orders_dlq, 80 from the store\n"
         await until(lambda: shop.count(Status.RESOLVED, at_least=80))
-        engine.send_signal(signal.SIGTERM)
-        assert await engine.wait() == 0
+        assert await engine.stop() == 0
         assert len({message.id for message in shop.charged}) == len(shop.charged) == 80
 
 

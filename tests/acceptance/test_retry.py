@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from redrive.access import local
 from redrive.actions import Actions, Result
 from redrive.clock import SystemClock
 from redrive.control import read_ticket, strip
@@ -80,7 +81,8 @@ def test_two_retries_of_one_letter_at_once_are_one_send(desk: Desk) -> None:
     async def race(store: DeadLetterStore, transport: Transport) -> list[Result]:
         other = desk.store()
         desks = [
-            Actions(store=each, transport=transport, clock=SystemClock(), actor="a") for each in (store, other)
+            Actions(store=each, transport=transport, clock=SystemClock(), who=local("a"))
+            for each in (store, other)
         ]
         outcomes = await asyncio.gather(*(each.retry([letter_id]) for each in desks))
         await other.close()
@@ -95,7 +97,7 @@ def taken_over(desk: Desk, letter_ids: list[str]) -> list[Result]:
 
     async def work(_store: DeadLetterStore, transport: Transport) -> list[Result]:
         later = desk.store(clock=LaterClock())
-        actions = Actions(store=later, transport=transport, clock=LaterClock(), actor="somebody")
+        actions = Actions(store=later, transport=transport, clock=LaterClock(), who=local("somebody"))
         outcomes = await actions.retry(letter_ids)
         await later.close()
         return [outcome.result for outcome in outcomes]
@@ -234,7 +236,7 @@ async def test_a_broker_that_goes_away_leaves_what_was_not_sent_to_be_sent_later
     async with desk.opened() as (store, transport):
         ids = [(await store.record(dead()))[0] for _ in range(WINDOW + 2)]
         await transport.close()
-        actions = Actions(store=store, transport=transport, clock=SystemClock(), actor="somebody")
+        actions = Actions(store=store, transport=transport, clock=SystemClock(), who=local("somebody"))
 
         outcomes = await actions.retry(ids)
 

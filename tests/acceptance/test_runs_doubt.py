@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from sqlalchemy import update
 
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.control import read_ticket
 from redrive.dead_letter import Status
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
-    url = None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    url = None if request.param == "sqlite" else request.getfixturevalue("postgres_store_url")
     return Desk(tmp_path, store_url=url)
 
 
@@ -139,7 +140,7 @@ async def test_interrupted_before_their_turn_they_stay_in_doubt_and_are_no_new_l
     run_id = await running(store, a_plan())
     await store.let_go((await take(store, run_id)).claims)
     run = await store.change_run(run_id, RunChange.CANCEL, by=ANN)
-    actions = Actions(store=store, transport=transport, clock=clock, actor="ann")
+    actions = Actions(store=store, transport=transport, clock=clock, who=local("ann"))
 
     sending = asyncio.create_task(actions.send_again(run, rate=0.5))
     await until(lambda: clock.sleeping)
@@ -158,7 +159,7 @@ async def test_named_letters_that_somebody_had_in_hand_stay_too(desk: Desk) -> N
     transport, clock = desk.transport(), ManualClock()
     ids = [letter for letter, _ in await store.record_together([dead(an_order(each)) for each in range(2)])]
     await store.claim(ids, owner="a process that died", lease=0.0)
-    actions = Actions(store=store, transport=transport, clock=clock, actor="ann")
+    actions = Actions(store=store, transport=transport, clock=clock, who=local("ann"))
 
     sending = asyncio.create_task(actions.retry(ids, rate=0.5, begun=True))
     await until(lambda: clock.sleeping)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.availability import Availability
 from redrive.clock import SystemClock
@@ -54,7 +55,7 @@ CELERY = {
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/redrive.db"
-    url: str = request.getfixturevalue("postgres_url")
+    url: str = request.getfixturevalue("postgres_store_url")
     return url
 
 
@@ -77,7 +78,7 @@ class Office:
     def __init__(self, store: Any, transport: Any) -> None:
         self.store = store
         self._transport = transport
-        self.desk = Actions(store=store, transport=transport, clock=SystemClock(), actor="ann")
+        self.desk = Actions(store=store, transport=transport, clock=SystemClock(), who=local("ann"))
 
     async def collect(self, *queues: str) -> list[DeadLetter]:
         """Every letter that there is then, with its whole story."""

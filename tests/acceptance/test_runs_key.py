@@ -18,7 +18,7 @@ NIGHTLY = ("retry", "--where", "queue:orders age:<2d", "--key", "nightly 2026-11
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
-    url = None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    url = None if request.param == "sqlite" else request.getfixturevalue("postgres_store_url")
     return Desk(tmp_path, store_url=url)
 
 

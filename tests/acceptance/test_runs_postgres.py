@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, postgres_url: str) -> RunShop:
-    return RunShop(tmp_path, store_url=postgres_url)
+def shop(tmp_path: Path, postgres_store_url: str) -> RunShop:
+    return RunShop(tmp_path, store_url=postgres_store_url)
 
 
 async def test_a_filter_run_goes_back_and_the_report_is_exact(shop: RunShop) -> None:
@@ -48,9 +48,7 @@ async def test_two_engines_and_a_foreground_command_share_one_run(shop: RunShop)
 
         assert ended.returncode == 0, ended.stderr
         await until(lambda: shop.count(Status.RESOLVED, at_least=400))
-        for engine in engines:
-            engine.send_signal(signal.SIGTERM)
-        assert await asyncio.gather(*(engine.wait() for engine in engines)) == [0, 0]
+        assert await asyncio.gather(*(engine.stop() for engine in engines)) == [0, 0]
         report = await shop.report()
         assert (report["status"], report["sent"], report["confirmed"]) == ("DONE", 400, 400)
         assert len({message.id for message in shop.charged}) == len(shop.charged) == 400
@@ -73,8 +71,8 @@ async def test_ctrl_c_pauses_and_another_process_resumes(shop: RunShop) -> None:
         assert (await shop.report())["confirmed"] == 90
 
 
-def test_an_approval_is_given_by_another_person_only(tmp_path: Path, postgres_url: str) -> None:
-    desk = Desk(tmp_path, store_url=postgres_url)
+def test_an_approval_is_given_by_another_person_only(tmp_path: Path, postgres_store_url: str) -> None:
+    desk = Desk(tmp_path, store_url=postgres_store_url)
     with (tmp_path / "redrive.toml").open("a") as settings:
         settings.write("[approval]\nmore_than = 1\n")
     desk.record(*(dead(an_order(number)) for number in range(3)))

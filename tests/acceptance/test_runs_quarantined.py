@@ -20,7 +20,7 @@ WHY = ("--reason", "the size limit is gone", "--yes")
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
-    url = None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    url = None if request.param == "sqlite" else request.getfixturevalue("postgres_store_url")
     return Desk(tmp_path, store_url=url)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from redrive import App
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.clock import SystemClock, new_id
 from redrive.dead_letter import Status, Transition
@@ -201,7 +202,7 @@ async def test_s1_validation_a_corrected_event_is_sent_again_with_success(table:
     async with workshop(employees(hired), tmp_path, store_url=table.url) as shop:
         await _sent(shop, 2)
         [wrong] = await shop.letters(where=parse('"CPF inválido"', now=shop.clock.now()))
-        desk = Actions(store=shop.store, transport=shop.transport, clock=SystemClock(), actor="ana")
+        desk = Actions(store=shop.store, transport=shop.transport, clock=SystemClock(), who=local("ana"))
         right = json.dumps(json.loads(wrong.message.payload or b"") | {"cpf": "12345678901"}).encode()
         await desk.revise(wrong.id, base=0, reason="CPF corrigido", payload=right)
 

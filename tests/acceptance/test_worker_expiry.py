@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from redrive import App
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.dead_letter import Status
 from redrive.testing import ManualClock
@@ -36,7 +37,7 @@ def shop_app() -> App:
 
 
 def desk(shop: Workshop) -> Actions:
-    return Actions(store=shop.store, transport=shop.transport, clock=shop.clock, actor="ana")
+    return Actions(store=shop.store, transport=shop.transport, clock=shop.clock, who=local("ana"))
 
 
 async def test_letters_older_than_their_queue_allows_are_discarded_with_a_line_of_history(tmp_path: Path) -> None:

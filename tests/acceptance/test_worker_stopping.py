@@ -20,9 +20,9 @@ from support.workshop import workshop
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
     from pathlib import Path
-    from subprocess import Popen
 
     from redrive.transports import Delivery
+    from support.forked import Forked
 
 SLOW = """
 @app.handler("orders", concurrency=2)
@@ -62,9 +62,9 @@ def no_faults() -> Iterator[None]:
     faults.arm("")
 
 
-async def ended(process: Popen[bytes]) -> int:
+async def ended(process: Forked) -> int:
     await until(lambda: process.poll() is not None)
-    return process.returncode
+    return process.wait()
 
 
 async def test_after_sigterm_what_runs_finishes_and_the_rest_stays_in_the_queue(tmp_path: Path) -> None:

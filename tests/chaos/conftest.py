@@ -34,6 +34,12 @@ def third_nursery() -> Iterator[Nursery]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def fourth_nursery() -> Iterator[Nursery]:
+    with Nursery() as opened:
+        yield opened
+
+
 @pytest.fixture
 def experiment(
     tmp_path: Path, nursery: Nursery, request: pytest.FixtureRequest

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 
 import pytest
 
@@ -43,10 +42,11 @@ ON_RABBITMQ = OF_THE_ENGINE | {"rabbitmq.before_publish": OFTEN, "rabbitmq.confi
 
 
 @pytest.fixture
-def nurseries() -> Iterator[list[Nursery]]:
+def nurseries(
+    nursery: Nursery, second_nursery: Nursery, third_nursery: Nursery, fourth_nursery: Nursery
+) -> list[Nursery]:
     """Engines live beside each other, and a nursery has one child at a time."""
-    with ExitStack() as opened:
-        yield [opened.enter_context(Nursery()) for _ in range(4)]
+    return [nursery, second_nursery, third_nursery, fourth_nursery]
 
 
 @pytest.fixture(params=["embedded", "rabbitmq"])

@@ -9,7 +9,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from redrive.message import Message
 from redrive.run import ENDED, Brakes, RunPlan
 from redrive.stores import open_store
 from redrive.transports import open_transport
+from support.forked import REDRIVE, Forked
 from support.patience import until
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Place:
         self.folder = folder
         self.store_url = store_url
         self.broker_url = broker_url
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[Forked] = []
         (folder / "shop.py").write_text(SHOP)
         (folder / "broken").touch()
         (folder / "redrive.toml").write_text(
@@ -75,17 +75,17 @@ class Place:
             f'[store]\nurl = "{store_url}"\n[queues.orders]\nordered_by = "key"\n'
         )
 
-    def work(self, faults: str = "") -> subprocess.Popen[bytes]:
-        return self._start("from redrive.cli.main import main; main()", "work", "shop:app", faults=faults)
+    def work(self, faults: str = "") -> Forked:
+        return self._start(REDRIVE, "work", "shop:app", faults=faults)
 
-    def carry_out(self, faults: str = "") -> subprocess.Popen[bytes]:
+    def carry_out(self, faults: str = "") -> Forked:
         return self._start(ENGINE_ALONE, self.store_url, self.broker_url, faults=faults)
 
-    def _start(self, code: str, *arguments: str, faults: str) -> subprocess.Popen[bytes]:
-        program = (sys.executable, "-c", code, *arguments)
+    def _start(self, code: str, *arguments: str, faults: str) -> Forked:
         environment = {**os.environ, "REDRIVE_FAULTS": faults}
         with (self.folder / "log").open("ab") as log:
-            process = subprocess.Popen(program, cwd=self.folder, env=environment, stdout=log, stderr=log)
+            files = {"stdout": log.fileno(), "stderr": log.fileno()}
+            process = Forked(code, *arguments, cwd=self.folder, env=environment, **files)
         self.processes.append(process)
         return process
 
@@ -110,7 +110,7 @@ class Place:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     store, broker = f"sqlite:///{tmp_path}/redrive.db", f"embedded:///{tmp_path}/broker.db"
     if request.param != "sqlite and embedded":
-        store, broker = request.getfixturevalue("postgres_url"), request.getfixturevalue("rabbitmq_url")
+        store, broker = request.getfixturevalue("postgres_store_url"), request.getfixturevalue("rabbitmq_url")
     found = Place(tmp_path, store, broker)
     yield found
     found.end()
@@ -156,10 +156,10 @@ async def _send(transport: Any) -> None:
             )
 
 
-async def _killed(process: subprocess.Popen[bytes], dice: random.Random) -> None:
+async def _killed(process: Forked, dice: random.Random) -> None:
     """By itself at its failpoint, or by us."""
     try:
-        await asyncio.to_thread(process.wait, dice.uniform(1.0, 3.0))
+        await asyncio.to_thread(process.wait, dice.uniform(0.3, 1.5))
     except subprocess.TimeoutExpired:
         process.kill()
         await asyncio.to_thread(process.wait)

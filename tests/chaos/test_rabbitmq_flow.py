@@ -44,6 +44,7 @@ def test_what_somebody_sends_several_times_to_two_workers_is_one_letter_and_one_
     for nursery in (lab.nursery, second_nursery):
         lab.nursery = nursery
         workers.append(lab.start("work", forever=True))
+    lab.wait_until_they_listen(workers)
     while rabbit.under_way():
         assert not workers[0].ended_within(0.02), lab.told()
     for worker in workers:

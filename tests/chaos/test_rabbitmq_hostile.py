@@ -17,6 +17,7 @@ import pytest
 
 from chaos.lab.raw_amqp import Raw, RawClient
 from redrive import App, Permanent, Transient
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.errors import PublishRefused
 from redrive.letter_query import MAX_PAGE
@@ -251,7 +252,7 @@ async def test_they_are_stored_and_redriven_as_the_bytes_they_were(
         await shop.stop()
         letters = await all_letters(shop)
         assert {each.message.body: came_as(each.message) for each in letters} == published
-        desk = Actions(store=shop.store, transport=shop.transport, clock=shop.clock, actor="test")
+        desk = Actions(store=shop.store, transport=shop.transport, clock=shop.clock, who=local("test"))
         outcomes = await desk.retry([letter.id for letter in letters])
         refused = {each.letter_id: each.note for each in outcomes if str(each.result) != "sent"}
         assert refused == {}
@@ -293,7 +294,7 @@ async def test_they_come_again_and_go_home_from_the_dead_letter_queue_as_the_byt
         await shop.stop()
         assert await all_letters(shop) == [], "the dead-letter queue takes all of them"
         assert seen == {body: [raw, raw] for body, raw in published.items()}
-        desk = Actions(store=shop.store, transport=shop.transport, clock=shop.clock, actor="test")
+        desk = Actions(store=shop.store, transport=shop.transport, clock=shop.clock, who=local("test"))
         assert (await desk.reprocess("orders_dlq")).queue.sent == len(published)
 
     with RawClient(rabbitmq_url) as client:

@@ -36,7 +36,8 @@ def test_two_workers_that_are_told_to_stop_at_once_under_load_lose_and_repeat_no
         for each in (first, second_nursery):
             lab.nursery = each
             workers.append(lab.start("work", forever=True))
-        assert not workers[0].ended_within(lab.dice.uniform(0.1, 0.4))
+        lab.wait_until_they_listen(workers)
+        assert not workers[0].ended_within(lab.dice.uniform(0.02, 0.3))
         for worker in workers:
             worker.signal(signal.SIGTERM)
         assert [worker.wait() for worker in workers] == [0, 0], lab.told()

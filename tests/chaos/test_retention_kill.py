@@ -35,7 +35,7 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
     if request.param == "sqlite":
         desk = Desk(tmp_path)
     else:
-        desk = ServerDesk(tmp_path, request.getfixturevalue("postgres_url"))
+        desk = ServerDesk(tmp_path, request.getfixturevalue("postgres_store_url"))
     file = tmp_path / "redrive.toml"
     file.write_text(f"{file.read_text() if file.exists() else ''}\n[retention]\nbatch = {BATCH}\n")
     return desk

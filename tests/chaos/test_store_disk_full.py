@@ -18,6 +18,7 @@ import pytest
 
 from chaos.lab import places
 from redrive import faults, wiring
+from redrive.access import local
 from redrive.app import App
 from redrive.errors import Permanent, Unreachable
 from redrive.message import Message
@@ -289,7 +290,7 @@ async def test_letters_that_store_and_spool_have_no_space_for_go_to_the_brokers_
             assert files.letters() == []
 
             disk.free()
-            async with wiring.desk(files.settings, "test") as actions:
+            async with wiring.desk(files.settings, local("test")) as actions:
                 assert (await actions.reprocess("orders_dlq")).total == ORDERS
             await until(lambda: files.on_broker() == 0 and len(files.letters()) == ORDERS)
         assert files.damage() == []

@@ -23,6 +23,7 @@ from chaos.lab.rows import rows
 from chaos.lab.scenarios import Scenario, StoreBack
 from chaos.lab.supervisor import Experiment, Nursery
 from redrive import wiring
+from redrive.access import local
 from redrive.app import App
 from redrive.errors import Permanent
 from redrive.letter_query import LetterQuery
@@ -278,7 +279,7 @@ async def test_everything_that_uses_the_store_together_leaves_it_alone(proxy: Pr
         await shop.send(CONCURRENCY)
         await home(shop, worker)
         shop.gate.clear()
-        async with wiring.desk(shop.unhurried, "test") as desk:
+        async with wiring.desk(shop.unhurried, local("test")) as desk:
             letters = [letter.id for letter in await desk.letters(LetterQuery())]
             assert {str(outcome.result) for outcome in await desk.retry(letters)} == {"sent"}
         await until(lambda: shop.in_hand == 2 * CONCURRENCY)
@@ -375,6 +376,7 @@ def test_two_processes_without_the_server_leave_it_alone_and_bring_everything_ho
         first, lab.nursery = lab.nursery, each
         workers.append(lab.start("work", forever=True))
         lab.nursery = first
+    lab.wait_until_they_listen(workers)
     play.set_stage(lab)
     while knocks.number < 4 or places.on_broker(lab.premises.broker):
         assert not workers[0].ended_within(0.02)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from redrive import App, Message
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.configuration import load
 from redrive.letter_query import LetterQuery
@@ -164,7 +165,7 @@ async def taken_over(desk: Desk, broker: str, letter_id: str) -> None:
     """By somebody for whom the lease of the dead process has run out."""
     clock = LaterClock()
     opened, transport = desk.store(clock=clock), RabbitTransport(broker)
-    await Actions(store=opened, transport=transport, clock=clock, actor="later").retry([letter_id])
+    await Actions(store=opened, transport=transport, clock=clock, who=local("later")).retry([letter_id])
     await transport.close()
     await opened.close()
 

@@ -56,6 +56,7 @@ def test_every_test_has_a_virtual_host_of_its_own(rabbitmq: RabbitServer, rabbit
 
 def test_a_durable_message_outlives_a_kill_of_the_node(own_rabbitmq: PrivateRabbit) -> None:
     put_one_confirmed(own_rabbitmq, "keep me")
+    own_rabbitmq.sync()
     before = own_rabbitmq.pid
     own_rabbitmq.kill()
     assert before is not None

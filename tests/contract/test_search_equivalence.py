@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from sqlalchemy.dialects import postgresql, sqlite
 
+from redrive.access import Scope
 from redrive.dead_letter import DeadLetter, Transition
 from redrive.letter_query import MAX_PAGE, LetterQuery, Place
 from redrive.search import DataTerm, FieldTerm, Filter, HeaderTerm, Term, TextTerm
@@ -28,6 +30,9 @@ from support.filters import filters
 from support.search_corpus import OWNERS, Asker, a_delivery, an_order, facts_of, seeded
 
 LETTERS, FILTERS = 300, 1000
+LONG = int(os.environ.get("REDRIVE_CHAOS_KILLS") or 0) >= 1000
+STATEMENTS = 1000 if LONG else 250
+"""Of how many filters the SQL is looked through; `make chaos` gives more."""
 
 
 class Shelf(NamedTuple):
@@ -38,9 +43,9 @@ class Shelf(NamedTuple):
     facts: dict[str, dict[str, str | None]]
     stores: dict[str, DeadLetterStore]
 
-    def matching(self, filter_: Filter) -> list[str]:
+    def matching(self, filter_: Filter, within: Scope = None) -> list[str]:
         """By the definition."""
-        return [each.id for each in self.letters if matches(filter_, each, **self.facts[each.id])]
+        return [each.id for each in self.letters if matches(filter_, each, within, **self.facts[each.id])]
 
 
 @pytest.fixture
@@ -79,10 +84,12 @@ async def _recorded(store: DeadLetterStore, random: Random) -> list[DeadLetter]:
     return sorted(found, key=lambda each: (each.created_at, each.id), reverse=True)
 
 
-async def _all(store: DeadLetterStore, filter_: Filter, *, limit: int = MAX_PAGE) -> list[str]:
+async def _all(
+    store: DeadLetterStore, filter_: Filter, within: Scope = None, *, limit: int = MAX_PAGE
+) -> list[str]:
     """Every page, one after the other."""
     found: list[str] = []
-    query = LetterQuery(where=filter_, limit=limit)
+    query = LetterQuery(where=filter_, within=within, limit=limit)
     while page := await store.find(query):
         found += [each.id for each in page]
         if len(page) < limit:
@@ -95,30 +102,31 @@ async def test_both_databases_find_what_the_definition_says(shelf: Shelf) -> Non
     asker = Asker(seeded(1), shelf.letters, shelf.owners)
     fruitful = 0
     for _ in range(FILTERS):
-        filter_ = asker.filter()
-        expected = shelf.matching(filter_)
+        filter_, within = asker.filter(), asker.scope()
+        expected = shelf.matching(filter_, within)
         fruitful += 0 < len(expected) < LETTERS
         for name, store in shelf.stores.items():
-            assert await _all(store, filter_) == expected, (name, filter_)
-            count = await store.count(LetterQuery(where=filter_))
-            assert (count.number, count.exact) == (len(expected), True), (name, filter_)
+            assert await _all(store, filter_, within) == expected, (name, filter_, within)
+            count = await store.count(LetterQuery(where=filter_, within=within))
+            assert (count.number, count.exact) == (len(expected), True), (name, filter_, within)
     assert fruitful > FILTERS / 3, "filters that find all or nothing tell little"
 
 
 async def test_pages_of_a_filter_are_the_same_forth_and_back(shelf: Shelf) -> None:
     asker = Asker(seeded(2), shelf.letters, shelf.owners)
     for _ in range(40):
-        filter_ = asker.filter()
-        expected = shelf.matching(filter_)
+        filter_, within = asker.filter(), asker.scope()
+        expected = shelf.matching(filter_, within)
         for name, store in shelf.stores.items():
-            assert await _all(store, filter_, limit=7) == expected, (name, filter_)
-            assert await _all_backwards(store, filter_, shelf.letters[-1]) == expected, (name, filter_)
+            assert await _all(store, filter_, within, limit=7) == expected, (name, filter_, within)
+            backwards = await _all_backwards(store, filter_, within, shelf.letters[-1])
+            assert backwards == expected, (name, filter_, within)
 
 
-async def _all_backwards(store: DeadLetterStore, filter_: Filter, oldest: DeadLetter) -> list[str]:
+async def _all_backwards(store: DeadLetterStore, filter_: Filter, within: Scope, oldest: DeadLetter) -> list[str]:
     before = Place(oldest.created_at, "")
     found: list[str] = []
-    query = LetterQuery(where=filter_, limit=7, before=before)
+    query = LetterQuery(where=filter_, within=within, limit=7, before=before)
     while page := await store.find(query):
         found = [each.id for each in page] + found
         query = msgspec.structs.replace(query, before=Place.of(page[0]))
@@ -141,10 +149,11 @@ DIALECTS = {"postgresql": postgresql.dialect(), "sqlite": sqlite.dialect()}  # t
 MARK, NUMBER = "zzmarkzz", 1_918_273_645
 
 
-@settings(max_examples=1000)
+@settings(max_examples=STATEMENTS)
 @given(filters)
 def test_nothing_that_a_person_wrote_is_in_the_sql(filter_: Filter) -> None:
-    query = LetterQuery(where=Filter(tuple(map(_marked, filter_.terms))), queue=MARK, group=MARK)
+    where, within = Filter(tuple(map(_marked, filter_.terms))), (MARK, f"{MARK}*")
+    query = LetterQuery(where=where, queue=MARK, group=MARK, within=within)
     leaders = [term for term in query.where.terms if not isinstance(term, FieldTerm)]
     statements = [
         *(page_of(query, name).compile(dialect=dialect) for name, dialect in DIALECTS.items()),

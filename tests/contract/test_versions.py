@@ -170,7 +170,7 @@ async def test_letters_of_the_first_version_are_counted_and_found_by_this_one(
     database: Database, tmp_path: Path
 ) -> None:
     first = tmp_path / "first"
-    shutil.copytree(MIGRATIONS, first, ignore=shutil.ignore_patterns("__pycache__", "000[2-9]*"))
+    shutil.copytree(MIGRATIONS, first, ignore=shutil.ignore_patterns("__pycache__", "000[2-9]*", "001*"))
     assert upgraded(database.url, first, "0001") == 0
     headers = "X''" if database.url.startswith("sqlite") else "''"
     for number, status in enumerate(("PENDING", "PENDING", "RESOLVED")):
@@ -217,7 +217,7 @@ async def test_letters_of_before_there_were_properties_have_none_and_are_sent_as
     database: Database, tmp_path: Path
 ) -> None:
     former = tmp_path / "former"
-    shutil.copytree(MIGRATIONS, former, ignore=shutil.ignore_patterns("__pycache__", "000[5-9]*"))
+    shutil.copytree(MIGRATIONS, former, ignore=shutil.ignore_patterns("__pycache__", "000[5-9]*", "001*"))
     assert upgraded(database.url, former, "0004") == 0
     headers = "X''" if database.url.startswith("sqlite") else "''"
     for table, columns in FIRST.items():
@@ -230,7 +230,7 @@ async def test_letters_of_before_there_were_properties_have_none_and_are_sent_as
 
 async def test_redrives_of_before_there_were_runs_still_decide(database: Database, tmp_path: Path) -> None:
     former = tmp_path / "former"
-    shutil.copytree(MIGRATIONS, former, ignore=shutil.ignore_patterns("__pycache__", "000[6-9]*"))
+    shutil.copytree(MIGRATIONS, former, ignore=shutil.ignore_patterns("__pycache__", "000[6-9]*", "001*"))
     assert upgraded(database.url, former, "0005") == 0
     headers = "X''" if database.url.startswith("sqlite") else "''"
     redrive = {"redrive_id": "'redrive-1'", "letter_id": "'{id}'", "generation": "1", "revision": "0"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import subprocess
 import sys
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -16,8 +15,10 @@ from redrive.cli.main import run
 from redrive.clock import SystemClock
 from redrive.stores import open_store
 from redrive.transports import Names, open_transport
+from support.forked import REDRIVE, Recorded
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
     from pathlib import Path
 
@@ -73,9 +74,8 @@ class Desk:
 
     def process(self, *arguments: str, faults: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """The command in a process of its own, which may be killed by an armed failpoint."""
-        command = [sys.executable, "-c", "from redrive.cli.main import main; main()", *arguments]
         variables = {**os.environ, "REDRIVE_FAULTS": faults, **environment}
-        return subprocess.run(command, cwd=self.folder, env=variables, capture_output=True, text=True, check=False)
+        return Recorded(REDRIVE, *arguments, cwd=self.folder, env=variables).ended()
 
     def store(self, **options: Any) -> DeadLetterStore:
         return open_store(self.store_url, **options)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +11,7 @@ from redrive import App
 from redrive.letter_query import LetterQuery
 from redrive.stores import open_store
 from redrive.transports import QueueDepth, open_transport
+from support.forked import REDRIVE, Forked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from redrive.dead_letter import DeadLetter
     from redrive.message import Message
 
-_PROGRAM = "from redrive.cli.main import main; main()"
 _BEGINNING = """
 import asyncio, json, os, signal, sys, threading, time
 from pathlib import Path
@@ -65,13 +63,12 @@ class Plant:
         self._closing.push_async_callback(self.store.close)
 
     @contextmanager
-    def worker(self, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    def worker(self, *arguments: str, **environment: str) -> Iterator[Forked]:
         """`redrive work plant:app`, killed behind it if it still runs."""
-        command = [sys.executable, "-c", _PROGRAM, "work", "plant:app", *arguments]
+        variables, command = {**os.environ, **environment}, ("work", "plant:app", *arguments)
         with self.log.open("ab") as log:
-            process = subprocess.Popen(
-                command, cwd=self.folder, env={**os.environ, **environment}, stdout=log, stderr=log
-            )
+            files = {"stdout": log.fileno(), "stderr": log.fileno()}
+            process = Forked(REDRIVE, *command, cwd=self.folder, env=variables, **files)
         try:
             yield process
         finally:

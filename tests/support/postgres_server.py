@@ -26,6 +26,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from redrive.ledger import GENESIS
 from redrive.stores.schema import compatibility, counter_deltas, metadata
 from redrive.stores.upgrade import upgrade
 from support.in_memory import folder_in_memory
@@ -40,6 +41,7 @@ EXISTING = "REDRIVE_TEST_POSTGRES"
 ROLE = "redrive"
 _PATIENCE = 60.0
 _END_OTHERS = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1"
+_NEW_LEDGER = f"INSERT INTO redrive.ledger_head VALUES (1, 0, '{GENESIS}', '', '')"  # noqa: S608  a name of ours
 _LOOK_EVERY = 0.01
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
 _STATUS_LINE = 7  # of postmaster.pid, which begins with the process id and ends with "ready"
@@ -75,7 +77,7 @@ class PostgresServer:
         tables.sort(key=counter_deltas.name.__eq__)
         self.fetch(_END_OTHERS, urlsplit(self._store).path.removeprefix("/"))  # of a test that failed
         script = "; ".join(f'DELETE FROM redrive."{name}"' for name in tables)  # noqa: S608  names of ours
-        self.run(script, url=self._store)
+        self.run(f"{script}; {_NEW_LEDGER}", url=self._store)
         return self._store
 
     def drop_database(self, url: str) -> None:

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,9 @@ ssl_options.certfile = {made.certificate}
 ssl_options.keyfile = {made.key}
 ssl_options.verify = verify_none
 """
+
+
+_starter = ThreadPoolExecutor(1)
 
 
 class RabbitServer:
@@ -185,7 +189,7 @@ class PrivateRabbit(RabbitServer):
         """Does nothing if it runs; comes back when the node takes connections and its management answers."""
         if self._port_mapper is None:
             self._port_mapper = self._start_port_mapper()
-        if self._node is None or self._node.poll() is not None:  # one started in a thread dies with that thread
+        if self._node is None or self._node.poll() is not None:
             self._node = self._spawn(self._scripts / "rabbitmq-server")
         deadline = time.monotonic() + _PATIENCE
         while not self._is_ready():
@@ -205,9 +209,18 @@ class PrivateRabbit(RabbitServer):
         self.stop()
         self.start()
 
+    def sync(self) -> None:
+        """Comes back when all that was declared is on disk. RabbitMQ answers before that: a durable queue, with
+        what was confirmed in it, may be gone if the node is killed a few hundredths of a second later.
+        """
+        assert self._ctl_says("eval", "mnesia:sync_log().").strip() == "ok"
+
     def ctl(self, *arguments: str) -> str:
         """What rabbitmqctl says. It takes seconds: a look at the queues is quicker through `api`."""
         self._was_told = True
+        return self._ctl_says(*arguments)
+
+    def _ctl_says(self, *arguments: str) -> str:
         done = subprocess.run(
             [*self._command(self._scripts / "rabbitmqctl"), "--quiet", *arguments],
             env=self._environment,
@@ -297,6 +310,12 @@ class PrivateRabbit(RabbitServer):
         return started
 
     def _spawn(self, program: Path) -> subprocess.Popen[bytes]:
+        """From a thread that lives as long as the tests: Linux ends the child with the thread that started it, and
+        that of a test's event loop ends with the test.
+        """
+        return _starter.submit(self._spawned, program).result()
+
+    def _spawned(self, program: Path) -> subprocess.Popen[bytes]:
         with (self._folder / "log" / f"{program.name}.output").open("ab") as output:
             return subprocess.Popen(
                 self._command(program),

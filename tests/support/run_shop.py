@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
+import signal
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,13 @@ from redrive import App, Message, Retry
 from redrive.dead_letter import Status
 from redrive.letter_query import LetterQuery
 from support.desk import Desk
+from support.forked import REDRIVE, Recorded
 from support.patience import until
 from support.workshop import workshop
 
 if TYPE_CHECKING:
     import subprocess
-    from asyncio.subprocess import Process
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from support.workshop import Workshop
@@ -37,6 +37,37 @@ def all_is_well(_number: int) -> Exception | None:
     return None
 
 
+class Started:
+    """A process beside the loop, with the methods of one of asyncio's that the tests use."""
+
+    def __init__(self, program: str, *arguments: str, cwd: Path, env: Mapping[str, str]) -> None:
+        self._process = Recorded(program, *arguments, cwd=cwd, env=env)
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.poll()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    async def stop(self) -> int:
+        """Asks it to, as soon as it listens, and gives its exit code."""
+        await until(lambda: not self._process.would_die_of(signal.SIGTERM))
+        self._process.send_signal(signal.SIGTERM)
+        return await self.wait()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    async def wait(self) -> int:
+        return await asyncio.to_thread(self._process.wait)
+
+    async def communicate(self) -> tuple[str, str]:
+        """All that it wrote, when it has ended."""
+        ended = await asyncio.to_thread(self._process.ended)
+        return ended.stdout, ended.stderr
+
+
 class RunShop:
     def __init__(self, folder: Path, *, store_url: str | None = None) -> None:
         self.desk = Desk(folder, store_url=store_url)
@@ -47,7 +78,7 @@ class RunShop:
         self.charged: list[Message] = []
         self.repaired: list[Message] = []
         self._opened: Workshop | None = None
-        self._started: list[Process] = []
+        self._started: list[Started] = []
 
     async def charge(self, message: Message) -> None:
         self.charged.append(message)
@@ -88,13 +119,9 @@ class RunShop:
         """The command in a process of its own, while the worker goes on here."""
         return await asyncio.to_thread(self.desk.process, *arguments, **environment)
 
-    async def started(self, *arguments: str) -> Process:
+    async def started(self, *arguments: str) -> Started:
         """A command that goes on until it ends or gets a signal."""
-        program = ("-c", "from redrive.cli.main import main; main()", *arguments)
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, *program, cwd=self.desk.folder, env=dict(os.environ), stdout=pipe, stderr=pipe
-        )
+        process = Started(REDRIVE, *arguments, cwd=self.desk.folder, env=os.environ)
         self._started.append(process)
         return process
 

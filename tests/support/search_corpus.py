@@ -20,6 +20,8 @@ from redrive.testing.letters import NOON, a_failure, a_message, an_entry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from redrive.access import Scope
+
 QUEUES = [
     "orders",
     "orders.eu",
@@ -190,6 +192,14 @@ class Asker:
     def filter(self) -> Filter:
         terms = [self._term() for _ in range(self._random.choice([1, 1, 1, 2, 2, 3, 0]))]
         return Filter(tuple(terms))
+
+    def scope(self) -> Scope:
+        """Half of the time none. Names and beginnings of names, some of no queue; sometimes nothing at all."""
+        if self._random.random() < 0.5:
+            return None
+        names = self._random.choices([*QUEUES, "ORDERS", "mai", "nothing", ""], k=self._random.randrange(4))
+        cut = [each[: self._random.randint(0, len(each))] for each in self._random.choices(QUEUES, k=2)]
+        return (*names, *(f"{each}*" for each in self._random.sample(cut, self._random.randrange(3))))
 
     def _term(self) -> Term:
         letter = self._random.choice(self._letters)

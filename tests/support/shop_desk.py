@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from typing import TYPE_CHECKING, Any
 
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.message import Message
 from support.desk import LaterClock
@@ -56,9 +56,7 @@ async def carried_out(shop: RunShop, *, engines: int = 1) -> None:
     """All runs, by so many `redrive engine` at once."""
     started = [await shop.started("engine") for _ in range(engines)]
     await until(lambda: _nothing_runs(shop))
-    for engine in started:
-        engine.send_signal(signal.SIGTERM)
-    assert [await engine.wait() for engine in started] == [0] * engines
+    assert [await engine.stop() for engine in started] == [0] * engines
 
 
 async def carried_out_later(shop: RunShop, run_id: str) -> Run:
@@ -66,7 +64,7 @@ async def carried_out_later(shop: RunShop, run_id: str) -> Run:
     clock = LaterClock()
     store = shop.desk.store(clock=clock)
     try:
-        actions = Actions(store=store, transport=shop.opened.transport, clock=clock, actor="somebody")
+        actions = Actions(store=store, transport=shop.opened.transport, clock=clock, who=local("somebody"))
         return await actions.carry_out(run_id)
     finally:
         await store.close()

@@ -65,7 +65,8 @@ def armed(text: str) -> Iterator[None]:
 
 
 def segment_files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.seg"))
+    """Plain and sealed ones."""
+    return sorted((*folder.glob("*.seg"), *folder.glob("*.seg.sealed")))
 
 
 def files(folder: Path) -> list[Path]:

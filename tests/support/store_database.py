@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 from redrive.stores import DeadLetterStore, open_store
 from redrive.stores.postgres_database import PostgresDatabase
 from redrive.stores.sqlite_file import SqliteFile
+from support.forked import Forked
 from support.postgres_server import PostgresServer
 
 
@@ -61,11 +60,12 @@ async def opened(database: Database) -> AsyncIterator[DeadLetterStore]:
 
 
 UPGRADE = """
-import os, signal, sys
+import os, signal, sys, warnings
 from pathlib import Path
 from sqlalchemy import Engine, event
 from redrive.stores import schema_version, upgrade
 
+warnings.simplefilter("error")
 left = int(sys.argv[2])
 
 @event.listens_for(Engine, "after_cursor_execute")
@@ -84,5 +84,6 @@ upgrade.upgrade(sys.argv[1])
 
 def upgraded(url: str, *newer: object, killed_after: int = -1, faults: str = "") -> int:
     """By a process of its own, maybe one of another version, maybe killed after so many statements."""
-    command = [sys.executable, "-W", "error", "-c", UPGRADE, url, str(killed_after), *map(str, newer)]
-    return subprocess.run(command, check=False, env={**os.environ, "REDRIVE_FAULTS": faults}).returncode
+    variables = {**os.environ, "REDRIVE_FAULTS": faults}
+    told = (url, str(killed_after), *map(str, newer))
+    return Forked(UPGRADE, *told, cwd=Path.cwd(), env=variables, stderr=2).wait()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import pty
-import subprocess
-import sys
 import termios
 from typing import TYPE_CHECKING, NamedTuple
+
+from support.forked import REDRIVE, Forked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,20 +20,17 @@ class Seen(NamedTuple):
 
 def on_terminal(folder: Path, *arguments: str, typed: str = "", columns: int = 80, **environment: str) -> Seen:
     """Runs `redrive ARGUMENTS` with the terminal as stdin, stdout and stderr."""
-    program = ("-c", "from redrive.cli.main import main; main()", *arguments)
-    return python_on_terminal(folder, *program, typed=typed, columns=columns, **environment)
+    return python_on_terminal(folder, REDRIVE, *arguments, typed=typed, columns=columns, **environment)
 
 
 def python_on_terminal(
-    folder: Path, *arguments: str, typed: str = "", columns: int = 80, **environment: str
+    folder: Path, program: str, *arguments: str, typed: str = "", columns: int = 80, **environment: str
 ) -> Seen:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
     variables = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS"}}
     variables |= {"TERM": "xterm-256color", **environment}
-    process = subprocess.Popen(
-        [sys.executable, *arguments], cwd=folder, env=variables, stdin=theirs, stdout=theirs, stderr=theirs
-    )
+    process = Forked(program, *arguments, cwd=folder, env=variables, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     os.write(ours, typed.encode())
     text = _read_all(ours)

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.clock import SystemClock, new_id
 from redrive.failure import Host
@@ -80,7 +81,7 @@ class Workshop:
         return not await self.transport.depths() and idle
 
     async def redrive(self, *letters: DeadLetter) -> None:
-        desk = Actions(store=self.store, transport=self.transport, clock=self.clock, actor="test")
+        desk = Actions(store=self.store, transport=self.transport, clock=self.clock, who=local("test"))
         outcomes = await desk.retry([letter.id for letter in letters])
         assert {outcome.result for outcome in outcomes} == {"sent"}
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from redrive import redriving
+from redrive.access import local
 from redrive.actions import Actions, Changed, Result
 from redrive.control import read_ticket, strip
 from redrive.dead_letter import Actor, Claim, DeadLetter, Status, Transition
@@ -78,7 +79,7 @@ class Office:
         self.clock = ManualClock()
         self.store = Store("sqlite:///:memory:", clock=self.clock)
         self.broker = Broker()
-        self.desk = Actions(store=self.store, transport=self.broker, clock=self.clock, actor="ana")
+        self.desk = Actions(store=self.store, transport=self.broker, clock=self.clock, who=local("ana"))
 
     async def letters(self, number: int) -> list[str]:
         return [(await self.store.record(an_entry(at=self.clock.now())))[0] for _ in range(number)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from redrive.approvals import ApprovalRules, Shown, approval_for, said_name, same_person
+from redrive.approvals import ApprovalRules, Shown, approval_for, said_name, same_person, token_name
 from redrive.editing import Remove
 from redrive.errors import UsageError
 from redrive.letter_query import LetterQuery
@@ -111,3 +111,16 @@ def test_nobody_becomes_a_second_person_by_saying_their_own_name() -> None:
     assert same_person("ann", said_name("ann", "root"))
     assert same_person(said_name("Ann", "bob"), said_name("ann ", "root"))
     assert not same_person("ann", said_name("bob", "ann"))
+
+
+def test_a_token_is_the_person_who_made_it_and_two_tokens_are_two() -> None:
+    mine, other = token_name("ci", "ann"), token_name("bob", "ann")
+
+    assert same_person("ann", mine)
+    assert same_person(mine, said_name("Ann", "root"))
+    assert same_person(mine, mine)
+    assert not same_person(mine, other)
+    assert not same_person("bob", other)
+    assert not same_person(token_name("x", "bob"), "ann")
+    assert same_person(token_name("made by ci", mine), mine)
+    assert same_person(token_name("made by ci", mine), "ann")

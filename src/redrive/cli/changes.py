@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import typer
 
-from redrive.actions import Actions, Changed
+from redrive.actions import Changed
 from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm
 from redrive.cli.invocation import at_desk
 from redrive.cli.letter_ids import IdsArgument, given_ids
@@ -15,6 +15,7 @@ from redrive.cli.letters_sent import counted
 from redrive.cli.outcome import ExitCode, complain
 from redrive.cli.reasons import ReasonOption, given_reason
 from redrive.dead_letter import TRANSITIONS, Status, Transition
+from redrive.desk import Desk
 from redrive.errors import TransitionRefused
 
 app = typer.Typer()
@@ -22,7 +23,7 @@ app = typer.Typer()
 
 class _Decision(NamedTuple):
     transition: Transition
-    act: Callable[[Actions, Sequence[str], str], Awaitable[Changed]]
+    act: Callable[[Desk, Sequence[str], str], Awaitable[Changed]]
     done: str
     question: str
     help: str
@@ -31,42 +32,42 @@ class _Decision(NamedTuple):
 _DECISIONS = (
     _Decision(
         Transition.RESOLVE,
-        Actions.resolve,
+        lambda desk, ids, why: desk.resolve(ids, why),
         "Resolved",
         "Mark {} as solved?",
         "Mark letters as solved: pending, redriven or quarantined ones.",
     ),
     _Decision(
         Transition.DISCARD,
-        Actions.discard,
+        lambda desk, ids, why: desk.discard(ids, why),
         "Discarded",
         "Discard {}?",
         "Set pending or quarantined letters aside. They are kept, and can be restored.",
     ),
     _Decision(
         Transition.RESTORE,
-        Actions.restore,
+        lambda desk, ids, why: desk.restore(ids, why),
         "Restored",
         "Make {} pending again?",
         "Make resolved or discarded letters pending again.",
     ),
     _Decision(
         Transition.QUARANTINE,
-        Actions.quarantine,
+        lambda desk, ids, why: desk.quarantine(ids, why),
         "Quarantined",
         "Quarantine {}?",
         "Keep pending letters from being sent back until somebody releases them.",
     ),
     _Decision(
         Transition.RELEASE,
-        Actions.release,
+        lambda desk, ids, why: desk.release(ids, why),
         "Released",
         "Release {} from quarantine?",
         "End the quarantine of letters: they are pending again.",
     ),
     _Decision(
         Transition.PURGE,
-        Actions.purge,
+        lambda desk, ids, why: desk.purge(ids, why),
         "Purged",
         "Delete {} for ever, payload and failures included?",
         "Delete resolved or discarded letters for ever. Only the lines of their history stay.",
@@ -87,7 +88,7 @@ def _register(decision: _Decision) -> None:
     ) -> int:
         wanted = given_ids(ids)[:limit]
 
-        async def work(actions: Actions) -> int:
+        async def work(actions: Desk) -> int:
             letters = await actions.identify(wanted)
             if dry_run:
                 return _tell_preview(await actions.preview(letters, decision.transition), decision.transition)

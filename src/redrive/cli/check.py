@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from redrive.cli.filters import duration
-from redrive.cli.invocation import at_desk, settings_of
+from redrive.cli.invocation import at_desk, goes_through_server, settings_of
 from redrive.cli.outcome import ExitCode
 
 app = typer.Typer()
@@ -33,7 +33,8 @@ def check(
     from redrive.wiring import require_store  # noqa: PLC0415  not needed for --help
 
     oldest = None if max_age is None else duration(max_age, "--max-age")
-    if not (max_pending is None and oldest is None):  # the desk says what is wrong with that
+    nothing = max_pending is None and oldest is None  # the desk says what is wrong with that
+    if not (nothing or goes_through_server(ctx)):
         require_store(settings_of(ctx))
     verdict = at_desk(ctx, lambda actions: actions.check(max_pending=max_pending, max_age=oldest))
     typer.echo(verdict.line)

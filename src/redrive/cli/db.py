@@ -6,7 +6,7 @@ import typer
 
 from redrive.actions import Actions
 from redrive.cli.changing import DryRunOption, progress
-from redrive.cli.invocation import at_desk, settings_of
+from redrive.cli.invocation import at_store, settings_of
 from redrive.cli.outcome import ExitCode, complain
 
 app = typer.Typer(help="Upgrade the store's tables, check them, or fill the search index.", no_args_is_help=True)
@@ -52,4 +52,4 @@ def index(ctx: typer.Context) -> None:
         with progress("Indexing", await actions.search_backlog()) as advance:
             return await actions.index(on_progress=advance)
 
-    typer.echo(f"{at_desk(ctx, work):,} letters indexed")
+    typer.echo(f"{at_store(ctx, work):,} letters indexed")

@@ -10,7 +10,6 @@ import typer
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from redrive.actions import Actions
 from redrive.cli.changing import DryRunOption, YesOption, confirm
 from redrive.cli.edit_options import SCHEMA_HELP, schema_of
 from redrive.cli.editor import Draft
@@ -23,6 +22,7 @@ from redrive.cli.outcome import ExitCode, complain
 from redrive.cli.reasons import ReasonOption, given_reason
 from redrive.cli.running import sent_back
 from redrive.dead_letter import Status
+from redrive.desk import Desk
 from redrive.errors import RedriveError, Refused, TransitionRefused, UsageError
 from redrive.splice import with_payload
 
@@ -89,8 +89,8 @@ def edit(
     asked.check()
     schema = "" if asked.schema is None else schema_of(asked.schema)
 
-    async def work(actions: Actions) -> int:
-        letter = await actions.letter(letter_id)
+    async def work(actions: Desk) -> int:
+        letter = await actions.reveal(letter_id, asked.reason or "to edit it")
         if letter.status is not Status.PENDING:
             raise TransitionRefused(letter.id, "edit", letter.status)
         editing = _Editing(actions, letter, asked, schema)
@@ -101,7 +101,7 @@ def edit(
 
 @dataclass(frozen=True)
 class _Editing:
-    actions: Actions
+    actions: Desk
     letter: DeadLetter
     asked: _Asked
     schema: str
@@ -157,7 +157,7 @@ class _Editing:
         if before is None or not is_json(before):
             raise Refused(
                 "this is not JSON, and an editor could change bytes that nobody sees",
-                remedy="write it to a file with `redrive show ID --payload`, change it, and use --from FILE",
+                remedy="`redrive show ID --payload --reveal REASON > FILE` writes it: edit it, use --from FILE",
             )
         pretty = not self.asked.body
         shown = draft_of(before) if pretty else before

@@ -13,7 +13,6 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from redrive.actions import Actions
 from redrive.cli.changing import progress
 from redrive.cli.escaping import defuse
 from redrive.cli.filters import LetterSelection, selecting
@@ -23,6 +22,7 @@ from redrive.cli.outcome import ExitCode
 from redrive.cli.output import cell, json_text, note
 from redrive.clock import SystemClock
 from redrive.dead_letter import DeadLetter
+from redrive.desk import Desk
 from redrive.errors import Refused, UsageError
 from redrive.message import printable
 
@@ -55,8 +55,20 @@ def export(
         Path | None, typer.Option("--file", "-f", help="Write to this file, not to stdout.", show_default=False)
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    unmasked: Annotated[
+        str | None,
+        typer.Option(
+            "--unmasked",
+            metavar="REASON",
+            help="Mask nothing; who and why is written down.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> int:
     """Write letters with their bodies, newest first. Bodies that are not UTF-8 are base64, and say so.
+
+    What is personal or secret is masked, unless --unmasked says why not: only then can `redrive import` bring the
+    letters back as they were.
 
     Exit 3 if nothing matched.
     """
@@ -64,11 +76,11 @@ def export(
         raise UsageError("--whole does not fit into CSV", remedy="add --output jsonl")
     query = selection.query(SystemClock().now())
 
-    async def work(actions: Actions) -> int:
+    async def work(actions: Desk) -> int:
         count = 0
         with _stream(file, force=force) as stream, _bar(stream, limit) as advance:
             write = _writer(stream, output, whole=whole)
-            async for letter in actions.export(query, at_most=limit, whole=whole):
+            async for letter in actions.export(query, at_most=limit, whole=whole, unmasked=unmasked):
                 write(letter)
                 advance(1)
                 count += 1

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 from msgspec import UNSET, UnsetType
 
-from redrive.actions import Actions
 from redrive.cli.ages import age
 from redrive.cli.changing import DryRunOption, YesOption, confirm
 from redrive.cli.filters import QueueOption
@@ -20,6 +19,7 @@ from redrive.cli.reasons import ReasonOption, given_reason
 from redrive.cli.sparkline import sparkline
 from redrive.clock import SystemClock
 from redrive.dead_letter import DeadLetter, FailureGroup, Verdict
+from redrive.desk import Desk
 from redrive.errors import NotFound, Refused, UsageError
 
 app = typer.Typer()
@@ -87,7 +87,7 @@ def _row(group: FailureGroup) -> dict[str, Any]:
 def show(ctx: typer.Context, group: GroupArgument, output: FormatOption = Format.TABLE) -> None:
     """Show one group: its numbers, its trend, an example, what was said about it, its history."""
 
-    async def work(actions: Actions) -> tuple[FailureGroup, DeadLetter | None]:
+    async def work(actions: Desk) -> tuple[FailureGroup, DeadLetter | None]:
         found = await actions.group(group)
         return found, await _example(actions, found)
 
@@ -98,7 +98,7 @@ def show(ctx: typer.Context, group: GroupArgument, output: FormatOption = Format
         _write(found, output)
 
 
-async def _example(actions: Actions, group: FailureGroup) -> DeadLetter | None:
+async def _example(actions: Desk, group: FailureGroup) -> DeadLetter | None:
     try:
         return None if group.example is None else await actions.letter(group.example)
     except NotFound:  # purged since
@@ -139,7 +139,7 @@ def set_(
     if all(value is UNSET for value in values.values()):
         raise UsageError("nothing to set", remedy="give --owner, --verdict, --note or --runbook")
 
-    async def work(actions: Actions) -> FailureGroup:
+    async def work(actions: Desk) -> FailureGroup:
         if dry_run:
             return await actions.group(group)
         return await actions.annotate(group, **values, reason=reason or "")
@@ -184,7 +184,7 @@ def merge(
     command again completes it. `redrive groups split` takes it back.
     """
 
-    async def work(actions: Actions) -> None:
+    async def work(actions: Desk) -> None:
         target = await actions.group(into)
         number = sum([group.total for group in await _distinct(actions, others) if group.id != target.id])
         what = f"{len(others)} group{'' if len(others) == 1 else 's'} with {_counted(number)} into {target.id}"
@@ -199,7 +199,7 @@ def merge(
     at_desk(ctx, work)
 
 
-async def _distinct(actions: Actions, named: Sequence[str]) -> list[FailureGroup]:
+async def _distinct(actions: Desk, named: Sequence[str]) -> list[FailureGroup]:
     found = [await actions.group(each) for each in named]
     return list({group.id: group for group in found}.values())
 
@@ -224,7 +224,7 @@ def split(
     Interrupted, the same command again completes it.
     """
 
-    async def work(actions: Actions) -> None:
+    async def work(actions: Desk) -> None:
         whole = await actions.group(group)
         part = next((each for each in whole.merged if each.startswith(fingerprint.lower())), None)
         if dry_run and part is None:

@@ -13,7 +13,7 @@ import typer
 
 from redrive.actions import Actions, Importer
 from redrive.cli.changing import DryRunOption, YesOption, confirm, progress
-from redrive.cli.invocation import at_desk
+from redrive.cli.invocation import at_store, settings_of
 from redrive.cli.outcome import ExitCode, complain
 from redrive.cli.output import note
 from redrive.errors import RedriveError, UsageError
@@ -22,6 +22,7 @@ from redrive.upkeep.archive import Archive, newest_first
 
 if TYPE_CHECKING:
     from redrive.dead_letter import DeadLetter, Entry
+    from redrive.privacy.encryption.file_keys import FileKeys
 
 app = typer.Typer()
 
@@ -64,15 +65,15 @@ def import_letters(
     exit 4.
     """
     sources = _sources(files)
-    reading = _Reading(None if format_ is None else str(format_), limit)
+    reading = _Reading(None if format_ is None else str(format_), limit, _keys(ctx))
     if dry_run:
         return _preview(reading, sources)
 
     async def work(actions: Actions) -> int:
         confirm(f"Import letters from {_named(sources)}?", yes=yes)
-        return await _import(actions.importer(), reading, sources)
+        return await _import(await actions.importer(), reading, sources)
 
-    return at_desk(ctx, work)
+    return at_store(ctx, work)
 
 
 def _preview(reading: _Reading, sources: list[str]) -> int:
@@ -104,15 +105,16 @@ async def _import(importer: Importer, reading: _Reading, sources: list[str]) -> 
 class _Reading:
     """The rows of all sources, as far as the limit; what cannot be read is told with its file and line."""
 
-    def __init__(self, format_: str | None, limit: int | None) -> None:
+    def __init__(self, format_: str | None, limit: int | None, keys: FileKeys) -> None:
         self._format = format_
+        self._keys = keys
         self.limit = limit
         self.found = 0
         self.refused = 0
 
     def letters(self, source: str) -> Iterator[Entry | DeadLetter]:
         with _opened(source) as stream:
-            for each in read(stream, format=self._format):
+            for each in read(stream, format=self._format, keys=self._keys):
                 if self.limit is not None and self.found >= self.limit:
                     return
                 if isinstance(each, Bad):
@@ -132,6 +134,13 @@ class _Reading:
             complain(f"{source}:{bad.line}: {bad.why}")
         elif self.refused == _MOST_COMPLAINTS + 1:
             note("... further rows that cannot be read are only counted.")
+
+
+def _keys(ctx: typer.Context) -> FileKeys:
+    """What opens sealed archives."""
+    from redrive.encryption_wiring import file_keys  # noqa: PLC0415  settings are slow to import, --help is not
+
+    return file_keys(settings_of(ctx))
 
 
 def _sources(given: list[str]) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from redrive.actions import Actions
 from redrive.cli.ages import age
 from redrive.cli.filters import LetterSelection, selecting
 from redrive.cli.invocation import at_desk
@@ -21,6 +20,7 @@ from redrive.cli.output import Column, Format, FormatOption, note, write_json, w
 from redrive.cli.paging import Page, page, tell_page
 from redrive.clock import SystemClock
 from redrive.dead_letter import DeadLetter
+from redrive.desk import Desk
 from redrive.errors import UsageError
 from redrive.letter_query import MAX_PAGE, LetterQuery
 
@@ -68,7 +68,7 @@ def list_letters(
         _write_count(number, output)
         return _exit_code(query, number)
 
-    async def work(actions: Actions) -> Page:
+    async def work(actions: Desk) -> Page:
         return await page(actions, query, limit=limit, after=after, before=before, counted=output is Format.TABLE)
 
     shown = at_desk(ctx, work)
@@ -111,17 +111,31 @@ def show(
     letter_id: Annotated[str, typer.Argument(metavar="ID", help="The letter's id, or the beginning of it.")],
     *,
     payload: Annotated[
-        bool, typer.Option("--payload", help="Write the payload's exact bytes to stdout, and nothing else.")
+        bool, typer.Option("--payload", help="Write the payload to stdout byte for byte, and nothing else.")
     ] = False,
-    body: Annotated[
-        bool, typer.Option("--body", help="Write the whole body's exact bytes, the envelope included.")
-    ] = False,
+    body: Annotated[bool, typer.Option("--body", help="Write the whole body so, the envelope included.")] = False,
+    reveal: Annotated[
+        str | None,
+        typer.Option(
+            "--reveal",
+            metavar="REASON",
+            help="Mask nothing; who and why is written down.",
+            show_default=False,
+        ),
+    ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show one letter: payload, headers, every attempt with its stack trace, revisions, history."""
+    """Show one letter: payload, headers, every attempt with its stack trace, revisions, history.
+
+    What is personal or secret is masked, unless --reveal says why it must be seen.
+    """
     if payload and body:
         raise UsageError("--payload and --body cannot both be written", remedy="choose one of them")
-    letter = at_desk(ctx, lambda actions: actions.letter(letter_id))
+
+    async def look(actions: Desk) -> DeadLetter:
+        return await (actions.letter(letter_id) if reveal is None else actions.reveal(letter_id, reveal))
+
+    letter = at_desk(ctx, look)
     if payload or body:
         _write_bytes(letter.message.payload if payload else letter.message.body)
     elif output is Format.TABLE:

@@ -35,6 +35,7 @@ _RUN, _LOOK, _DECIDE, _KEEP, _SET_UP = "Run", "Look", "Decide", "Keep", "Set up"
 COMMANDS: dict[str, Listed] = {
     "demo": Listed("redrive.cli.demo", "See a small shop fail, retry, set apart and put back.", _RUN),
     "work": Listed("redrive.cli.work", "Run the handlers of MODULE:APP on their queues.", _RUN),
+    "serve": Listed("redrive.cli.serve", "Serve the HTTP API, and carry out redrive runs.", _RUN),
     "send": Listed("redrive.cli.send", "Send a message to a queue.", _RUN),
     "collect": Listed("redrive.cli.collect", "Bring dead letters of the broker's queues into the store.", _RUN),
     "engine": Listed("redrive.cli.engine", "Carry out the redrive runs that others make.", _RUN),
@@ -63,12 +64,18 @@ COMMANDS: dict[str, Listed] = {
         "redrive.cli.retention", "Archive, check and purge old settled letters.", _KEEP, family=True
     ),
     "import": Listed("redrive.cli.importing", "Take in letters: archives, exports, Laravel, JSON lines.", _KEEP),
+    "audit": Listed(
+        "redrive.cli.audit", "Read what people and rules did, verify that trail, export it.", _KEEP, family=True
+    ),
     "init": Listed("redrive.cli.init", "Write redrive.toml and a first handler.", _SET_UP),
     "doctor": Listed("redrive.cli.doctor", "Find what may lose messages, and what to do about it.", _SET_UP),
     "setup": Listed("redrive.cli.setup", "Make the store's tables, and queues on the broker.", _SET_UP),
     "config": Listed(
         "redrive.cli.config", "Check the settings, or show where each comes from.", _SET_UP, family=True
     ),
+    "tokens": Listed("redrive.cli.tokens", "Make, list and revoke API tokens.", _SET_UP, family=True),
+    "users": Listed("redrive.cli.users", "Add users, set their passwords and grants.", _SET_UP, family=True),
+    "keys": Listed("redrive.cli.keys", "Make and list encryption keys.", _SET_UP, family=True),
     "db": Listed("redrive.cli.db", "Upgrade the store's tables, check them, or index.", _SET_UP, family=True),
 }
 
@@ -126,18 +133,40 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def start(
     ctx: typer.Context,
+    *,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", metavar="FILE", help="The settings file.", show_default=False)
     ] = None,
     profile: Annotated[
         str | None, typer.Option("--profile", "-p", metavar="NAME", help="The profile of that file to use.")
     ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            help="Go through this server, not to the store; REDRIVE_SERVER does the same.",
+            show_default=False,
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="Holds the token for the server; else REDRIVE_TOKEN is it.",
+            show_default=False,
+        ),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log at debug level.")] = False,
     version: Annotated[  # noqa: ARG001  its callback does the work
         bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    ctx.obj = Invocation(config=config, profile=profile, verbose=verbose)
+    named = os.environ.get("REDRIVE_SERVER", "") if server is None else server
+    ctx.obj = Invocation(
+        config=config, profile=profile, verbose=verbose, server=named.strip() or None, token_file=token_file
+    )
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
         raise typer.Exit(ExitCode.USAGE)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from redrive.actions import Actions
 from redrive.cli.output import note
 from redrive.dead_letter import DeadLetter
+from redrive.desk import Desk
 from redrive.errors import NotFound
 from redrive.letter_query import Count, LetterQuery, Place
 
@@ -31,7 +31,7 @@ class Page:
 
 
 async def page(
-    actions: Actions, query: LetterQuery, *, limit: int, after: str | None, before: str | None, counted: bool
+    actions: Desk, query: LetterQuery, *, limit: int, after: str | None, before: str | None, counted: bool
 ) -> Page:
     """`after` and `before` are letters' ids, or beginnings of them; at most one is given."""
     wanted = msgspec.structs.replace(
@@ -51,7 +51,7 @@ async def page(
     )
 
 
-async def _place(actions: Actions, given: str) -> Place:
+async def _place(actions: Desk, given: str) -> Place:
     (letter_id,) = await actions.identify([given])
     found = await actions.letters(LetterQuery(ids=(letter_id,)))
     if not found:

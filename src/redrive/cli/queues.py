@@ -6,15 +6,22 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from msgspec.structs import asdict
 
 from redrive.cli.app_target import load_app
-from redrive.cli.invocation import settings_of
+from redrive.cli.invocation import goes_through_server, server_desk, settings_of
 from redrive.cli.output import Column, Format, FormatOption, console, note, write_rows
 from redrive.errors import Unreachable, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from redrive.app import App
+    from redrive.transports.inspection import QueueFigures
+
+    Look = Callable[[], Awaitable[tuple[Sequence[QueueFigures], str]]]
 
 app = typer.Typer()
 
@@ -50,25 +57,49 @@ def queues(
     Without a name, all of them. RabbitMQ lists them by its management API alone: where that is not enabled, those
     of the settings.
     """
-    from redrive.doctor_wiring import figures  # noqa: PLC0415  the whole machinery, not needed for --help
-
-    settings = settings_of(ctx)
     if watch and not (sys.stdout.isatty() and output is Format.TABLE):
         raise UsageError("--watch is for a table on a terminal", remedy="leave it out")
     loaded = None if target is None else load_app(target)
     named = [*(queue or ()), *(loaded.handlers if loaded else ())]
+    look = _through_server(ctx, named) if goes_through_server(ctx) else _at_broker(ctx, loaded, named)
 
     async def show() -> None:
-        found = await figures(settings, app=loaded, queues=named)
-        _write([asdict(each) for each in found.queues], output)
-        if found.incomplete:
-            note(found.incomplete)
+        found, incomplete = await look()
+        _write([{column.key: getattr(each, column.key) for column in _COLUMNS} for each in found], output)
+        if incomplete:
+            note(incomplete)
 
     if not watch:
         asyncio.run(show())
         return
     with suppress(KeyboardInterrupt):  # how it is meant to end
         asyncio.run(_watch(show))
+
+
+def _at_broker(ctx: typer.Context, app: App | None, named: Sequence[str]) -> Look:
+    from redrive.doctor_wiring import figures  # noqa: PLC0415  the whole machinery, not needed for --help
+
+    settings = settings_of(ctx)
+
+    async def look() -> tuple[Sequence[QueueFigures], str]:
+        found = await figures(settings, app=app, queues=named)
+        return found.queues, found.incomplete
+
+    return look
+
+
+def _through_server(ctx: typer.Context, named: Sequence[str]) -> Look:
+    async def look() -> tuple[Sequence[QueueFigures], str]:
+        async with server_desk(ctx) as desk:
+            found, incomplete = await desk.queues(named)
+        return [each for each in found if _is_told_of(each)], incomplete
+
+    return look
+
+
+def _is_told_of(queue: QueueFigures) -> bool:
+    """By the broker; else it is a queue that letters alone tell of."""
+    return any(getattr(queue, column.key) is not None for column in _COLUMNS if column.key != "name")
 
 
 def _write(rows: list[dict[str, Any]], output: Format) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from redrive.actions import Actions, Outcome, Reprocessed, Result, Selection
 from redrive.cli.changing import DryRunOption, LimitOption, RateOption, YesOption, confirm, progress
-from redrive.cli.invocation import at_desk, settings_of
+from redrive.cli.invocation import at_store, settings_of
 from redrive.cli.outcome import ExitCode
 from redrive.cli.output import note
 from redrive.cli.run_options import NameOption
@@ -67,7 +67,7 @@ def reprocess(
         of_run = code_of(done.run, done.total, set())
         return of_run if done.halted else code or of_run
 
-    return at_desk(ctx, work, name=name, tells=True)
+    return at_store(ctx, work, name=name, tells=True)
 
 
 async def _reprocessed(actions: Actions, selection: Selection, rate: float | None) -> Reprocessed:

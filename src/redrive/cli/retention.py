@@ -1,20 +1,24 @@
-"""`redrive retention run`: old settled letters leave the store, archived and checked before they are purged."""
+"""`redrive retention`: old settled letters leave the store, archived and checked before they are purged."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from redrive.actions import Actions, Retained, Retention
 from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, progress
 from redrive.cli.filters import duration
-from redrive.cli.invocation import at_desk, settings_of
+from redrive.cli.invocation import at_store, settings_of
 from redrive.cli.outcome import ExitCode, complain
 from redrive.cli.output import note
 from redrive.duration import short
 from redrive.errors import RedriveError
+from redrive.upkeep.archive import Archive
+
+if TYPE_CHECKING:
+    from redrive.privacy.encryption.file_keys import FileKeys
 
 app = typer.Typer(help="Take old settled letters out of the store.", no_args_is_help=True)
 
@@ -46,11 +50,14 @@ def run(
 
     What is PENDING, REDRIVING, REDRIVEN or QUARANTINED stays, however old it is. Safe to kill and to repeat.
     """
-    settings = settings_of(ctx).retention
+    from redrive.encryption_wiring import file_keys  # noqa: PLC0415  settings are slow to import, --help is not
+
+    given = settings_of(ctx)
+    settings, keys = given.retention, file_keys(given)
     age = settings.keep if keep is None else duration(keep, "--keep")
 
     async def work(actions: Actions) -> int:
-        retention = actions.retention(settings.archive, clock_note=settings.clock_note)
+        retention = await actions.retention(settings.archive, clock_note=settings.clock_note, keys=keys)
         due = await retention.due(age)
         number = due if limit is None else min(due, limit)
         if not number:
@@ -63,7 +70,44 @@ def run(
         confirm(f"{what[0].upper()}{what[1:]}?", yes=yes)
         return await _run(retention, age, number, batch=settings.batch, rate=rate, limit=limit)
 
-    return at_desk(ctx, work)
+    return at_store(ctx, work)
+
+
+@app.command("verify")
+def verify(
+    ctx: typer.Context,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...", help="Archives; default: all in retention.archive.", show_default=False
+        ),
+    ] = None,
+) -> int:
+    """Read archives from beginning to end and say whether each could be imported. Nothing is changed.
+
+    Exit 6 if one is damaged; exit 2 if one is sealed with a key that is not set here.
+    """
+    from redrive.encryption_wiring import file_keys  # noqa: PLC0415  as above
+
+    settings = settings_of(ctx)
+    keys, folder = file_keys(settings), settings.retention.archive
+    codes = [_verify(path, keys) for path in files or ([] if folder is None else Archive(folder).files())]
+    if not codes:
+        typer.echo("There are no archives.")
+    return max(codes, default=ExitCode.OK)
+
+
+def _verify(path: Path, keys: FileKeys) -> int:
+    from redrive.upkeep.archive_checking import check_archive  # noqa: PLC0415  as above
+
+    try:
+        found = check_archive(path, keys)
+    except RedriveError as error:
+        complain(str(error), error.remedy)
+        return error.exit_code
+    sealed = "" if found.kek_id is None else f", sealed with the key {found.kek_id}"
+    typer.echo(f"ok: {path}: {_letters(found.letters)}{sealed}")
+    return ExitCode.OK
 
 
 async def _run(

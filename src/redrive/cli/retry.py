@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from redrive.actions import Actions
 from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, progress
 from redrive.cli.edit_options import EditOptions
 from redrive.cli.filters import GroupOption, LetterSelection, QueueOption, WhereOption
 from redrive.cli.given_file import check_stdin_once
-from redrive.cli.invocation import at_desk, settings_of
+from redrive.cli.invocation import at_desk, goes_through_server, settings_of
 from redrive.cli.letter_ids import OptionalIds, given_ids
 from redrive.cli.letters_sent import counted, tell_left, tell_outcomes
 from redrive.cli.option_sets import taking
@@ -26,6 +27,7 @@ from redrive.cli.running import carried_out, needs_approval, tell_end
 from redrive.cli.typed_order import InTypedOrder, typed
 from redrive.clock import SystemClock
 from redrive.dead_letter import Status
+from redrive.desk import Desk
 from redrive.errors import Refused, UsageError
 from redrive.letter_query import LetterQuery
 from redrive.preview import SAMPLE, Level
@@ -33,14 +35,14 @@ from redrive.redriving import unclaimed
 from redrive.run import RunStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from redrive.actions import Outcome
     from redrive.preview import Preview
     from redrive.run import Run, RunPlan
     from redrive.run_actions import EditedSample, PlannedRun, SortedOut
     from redrive.run_policy import RunPolicy
-    from redrive.settings import Settings
+    from redrive.transports.inspection import Inspector
 
 app = typer.Typer()
 
@@ -98,16 +100,25 @@ def retry(
     check_stdin_once([*(ids or ()), *edits.sources])
     named = given_ids(ids) if ids else []
     _check_selected(named, asked)
-    settings = settings_of(ctx)
+    looking = partial(_inspector, ctx)
     planned = _Planning(options, edits, typed(ctx), asked.quarantined)
 
-    async def work(actions: Actions) -> int:
-        retrying = _Retrying(actions, settings, asked, planned)
+    async def work(actions: Desk) -> int:
+        retrying = _Retrying(actions, looking, asked, planned)
         if named:
             return await retrying.named(await actions.identify(named[: asked.limit]))
         return await retrying.selected()
 
     return at_desk(ctx, work, name=options.name, tells=True)
+
+
+def _inspector(ctx: typer.Context) -> AbstractAsyncContextManager[Inspector | None]:
+    """Looks into the broker; a server has its own."""
+    if goes_through_server(ctx):
+        return nullcontext()
+    from redrive.doctor_wiring import inspector  # noqa: PLC0415  only for --dry-run
+
+    return inspector(settings_of(ctx))
 
 
 def _check_selected(named: Sequence[str], asked: _Asked) -> None:
@@ -142,14 +153,14 @@ class _Planning:
 
 @dataclass(frozen=True)
 class _Retrying:
-    actions: Actions
-    settings: Settings
+    actions: Desk
+    looking: Callable[[], AbstractAsyncContextManager[Inspector | None]]
     asked: _Asked
     planning: _Planning
 
     async def named(self, letters: list[str]) -> int:
         found = await self.actions.sort_out(letters, quarantined=self.asked.quarantined)
-        plan = self.planning.plan(LetterQuery(ids=found.pending), self.actions.run_policy)
+        plan = self.planning.plan(LetterQuery(ids=found.pending), await self.actions.usual_run())
         if self.asked.dry_run:
             return await self._preview_named(plan, found)
         if not found.pending and not found.claimed:
@@ -167,7 +178,7 @@ class _Retrying:
         query = self.asked.query()
         if query.group is not None:  # the beginning of an id could fit another group when letters are taken
             query = msgspec.structs.replace(query, group=(await self.actions.group(query.group)).id)
-        plan = self.planning.plan(query, self.actions.run_policy, at_most=self.asked.limit)
+        plan = self.planning.plan(query, await self.actions.usual_run(), at_most=self.asked.limit)
         if self.asked.dry_run:
             return await self._preview(plan)
         made = None if self.asked.key is None else await self.actions.run_made_by(self.asked.key, plan)
@@ -204,9 +215,8 @@ class _Retrying:
 
     async def _preview(self, plan: RunPlan) -> int:
         from redrive.cli.preview_page import preview_record, print_preview  # noqa: PLC0415  only for --dry-run
-        from redrive.doctor_wiring import inspector  # noqa: PLC0415  as above
 
-        async with inspector(self.settings) as inspecting:
+        async with self.looking() as inspecting:
             shown = await self.actions.preview_run(plan, inspector=inspecting)
             samples = await self.actions.edit_samples(plan, [letter.id for letter in shown.sample])
         if self.asked.output is Format.TABLE:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from redrive.actions import Actions, Outcome, Result
+from redrive.actions import Outcome, Result
 from redrive.cli.letters_sent import counted, exit_code, tell_outcome
 from redrive.cli.outcome import ExitCode, complain
 from redrive.cli.output import note
 from redrive.cli.run_options import RunOptions
 from redrive.cli.run_page import run_progress
+from redrive.desk import Desk
 from redrive.errors import Refused, Unreachable
 from redrive.letter_query import LetterQuery
 from redrive.run import RunChange, RunStatus
@@ -30,9 +31,9 @@ _INTERRUPTED = "interrupted"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-async def sent_back(actions: Actions, letter_id: str) -> int:
+async def sent_back(actions: Desk, letter_id: str) -> int:
     """One letter, as a run of its own that goes as the settings say; the exit code."""
-    plan = RunOptions().plan(LetterQuery(ids=(letter_id,)), actions.run_policy)
+    plan = RunOptions().plan(LetterQuery(ids=(letter_id,)), await actions.usual_run())
     run = await actions.create_run(await actions.plan_run(plan))
     if run.status is RunStatus.AWAITING_APPROVAL:
         raise needs_approval(run)
@@ -48,7 +49,7 @@ def needs_approval(run: Run) -> Refused:
     )
 
 
-async def carried_out(actions: Actions, run: Run) -> Run:
+async def carried_out(actions: Desk, run: Run) -> Run:
     """Until it has ended or does not run any more. Ctrl-C and SIGTERM pause it, and nothing is lost."""
 
     async def pause() -> None:
@@ -87,7 +88,7 @@ def _answering_signals(answer: Callable[[], Awaitable[None]]) -> Iterator[None]:
         leave()
 
 
-async def tell_end(actions: Actions, run: Run, others: Sequence[Outcome] = ()) -> int:
+async def tell_end(actions: Desk, run: Run, others: Sequence[Outcome] = ()) -> int:
     """What was sent, what became of it as far as that is known, what was not sent and why; the exit code.
     `others` are letters that were asked for and are not the run's.
     """
@@ -102,14 +103,14 @@ async def tell_end(actions: Actions, run: Run, others: Sequence[Outcome] = ()) -
     return code_of(run, sent, {each.result for each in others if each.result is not Result.SENT})
 
 
-async def tell_run(actions: Actions, run: Run) -> None:
+async def tell_run(actions: Desk, run: Run) -> None:
     """What of it was not sent and why, what it is now, and where to look."""
     await _tell_unsent(actions, run)
     _tell_halt(run)
     note(f"Run {run.id} is {run.status}: `redrive runs show {run.id}` tells what becomes of its letters.")
 
 
-async def _tell_unsent(actions: Actions, run: Run) -> None:
+async def _tell_unsent(actions: Desk, run: Run) -> None:
     number = run.progress.refused + run.progress.passed_over
     told = await actions.unsent(run.id, at_most=_TOLD_ONE_BY_ONE) if number else []
     for each in told:

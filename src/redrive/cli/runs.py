@@ -9,7 +9,7 @@ import typer
 from redrive.actions import Actions
 from redrive.cli.ages import age
 from redrive.cli.changing import DryRunOption, RateOption, YesOption, confirm
-from redrive.cli.invocation import at_desk
+from redrive.cli.invocation import at_desk, at_store
 from redrive.cli.letters_sent import counted, tell_outcomes
 from redrive.cli.outcome import ExitCode
 from redrive.cli.output import Column, Format, FormatOption, note, write_json, write_rows
@@ -19,6 +19,7 @@ from redrive.cli.run_options import NameOption
 from redrive.cli.run_page import outcome_record, print_run, run_record
 from redrive.cli.running import carried_out, tell_end
 from redrive.clock import SystemClock
+from redrive.desk import Desk
 from redrive.errors import UsageError
 from redrive.redriving import LEASE, SEND_DEADLINE
 from redrive.run import LetterOutcome, RunChange, RunStatus
@@ -117,7 +118,7 @@ def show(
 ) -> None:
     """Show one run: what became of its letters, what is left, when it will end, why it stopped."""
 
-    async def look(actions: Actions) -> None:
+    async def look(actions: Desk) -> None:
         report = await actions.report(run)
         if letters:
             outcomes = [outcome_record(each) async for each in actions.outcomes(report.run.id)]
@@ -153,7 +154,7 @@ def resume(
     Beside an engine or another process that carries it out, this one takes its share.
     """
 
-    async def work(actions: Actions) -> int:
+    async def work(actions: Desk) -> int:
         found = await actions.run(run)
         if found.status is not RunStatus.RUNNING:
             found = await actions.change_run(found.id, RunChange.RESUME, reason or "by hand")
@@ -177,7 +178,7 @@ def cancel(
 ) -> None:
     """Give a run up: what was not sent yet stays pending. What was sent is not called back."""
 
-    async def work(actions: Actions) -> None:
+    async def work(actions: Desk) -> None:
         found = await actions.run(run)
         if dry_run:
             typer.echo(f"Would cancel run {found.id}: {counted(found.remaining)} stay. Nothing was changed.")
@@ -205,7 +206,7 @@ def approve(
 ) -> None:
     """Approve a run that somebody else has asked for. It runs from then on."""
 
-    async def work(actions: Actions) -> None:
+    async def work(actions: Desk) -> None:
         found = await actions.run(run)
         how = edit_summary(found.plan)
         confirm(f"Send {counted(found.total)} back{how}, as {found.requested_by} asks for?", yes=yes)
@@ -260,7 +261,7 @@ def settle(
         typer.echo(f"Took {counted(await actions.take_as_sent(report.run, why))} as sent.")
         return ExitCode.OK
 
-    return at_desk(ctx, work, name=name)
+    return at_store(ctx, work, name=name)
 
 
 def _changed(ctx: typer.Context, run: str, change: RunChange, reason: str, name: str | None) -> Run:

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
 PREFIX = "REDRIVE_"
 SECRETS: frozenset[KeyPath] = frozenset(
-    {("broker", "url"), ("broker", "rabbitmq", "management_url"), ("store", "url")}
+    {
+        ("audit", "key"),
+        ("encryption", "key"),
+        ("masking", "search_key"),
+        ("broker", "url"),
+        ("broker", "rabbitmq", "management_url"),
+        ("oidc", "client_secret"),
+        ("store", "url"),
+    }
 )
 
 

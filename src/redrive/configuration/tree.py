@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from redrive.duration import seconds, short
+from redrive.section import Section
 from redrive.setting_values import BYTES, SECONDS
-from redrive.settings import QueueSettings, RuleSettings, Section, Settings
+from redrive.settings import QueueSettings, RuleSettings, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,6 +12,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from redrive import wiring
+from redrive.access import local
 from redrive.configuration import load
 from redrive.dead_letter import FailureGroup, Status
 from redrive.demo import shop
@@ -83,7 +84,7 @@ class Story:
         """To its end with `once`, else until it is cancelled."""
         async with (
             wiring.worker(shop.app, self.settings) as worker,
-            wiring.desk(self.settings, "demo") as desk,
+            wiring.desk(self.settings, local("demo")) as desk,
         ):
             async with asyncio.TaskGroup() as jobs:
                 working = jobs.create_task(worker.run())

@@ -10,15 +10,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
+from redrive.errors import KeyMissing
 from redrive.imports.archived import MARK, read_archived
 from redrive.imports.found import Bad, Found, refusal
 from redrive.imports.opening import opened
 from redrive.imports.rows import Row, rows_of
+from redrive.privacy.encryption.file_keys import NO_KEYS
+from redrive.upkeep.archive_sealing import DamagedSeal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from redrive.dead_letter import DeadLetter, Entry
+    from redrive.privacy.encryption.file_keys import FileKeys
 
 __all__ = ["ARCHIVE", "FORMATS", "Bad", "Found", "read"]
 
@@ -45,11 +49,20 @@ FORMATS: dict[str, Listed] = {
 """In the order in which they are asked whether a row is theirs."""
 
 
-def read(stream: BinaryIO, *, format: str | None = None) -> Iterator[Found | Bad]:  # noqa: A002  the option's name
+def read(
+    stream: BinaryIO,
+    *,
+    format: str | None = None,  # noqa: A002  the option's name
+    keys: FileKeys = NO_KEYS,
+) -> Iterator[Found | Bad]:
     """Every letter of the stream, and what is wrong with each row that holds none. Never raises for what the
-    stream holds. Without a format, the first row tells.
+    stream holds. Without a format, the first row tells. `keys` open archives that are sealed.
     """
-    source = opened(stream)
+    try:
+        source = opened(stream, keys)
+    except (KeyMissing, DamagedSeal) as error:
+        remedy = f"; {error.remedy}" if isinstance(error, KeyMissing) else ""
+        return iter([Bad(1, f"{error}{remedy}")])
     if format == ARCHIVE or (format is None and source.head.startswith(MARK)):
         return read_archived(source.stream)
     return _read_rows(rows_of(source), format)

@@ -1,4 +1,4 @@
-"""The beginning of a stream, looked at without losing it, and gzip taken off."""
+"""The beginning of a stream, looked at without losing it, and the seal and gzip taken off."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import gzip
 import io
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
+from redrive.privacy.encryption.file_keys import NO_KEYS
+from redrive.upkeep.archive_sealing import MAGIC, unsealed
+
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from redrive.privacy.encryption.file_keys import FileKeys
 
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -21,9 +26,14 @@ class Opened(NamedTuple):
     """From the beginning, but without the mark."""
 
 
-def opened(stream: BinaryIO) -> Opened:
+def opened(stream: BinaryIO, keys: FileKeys = NO_KEYS) -> Opened:
+    """KeyMissing or DamagedSeal if it is sealed and nothing of it can be read."""
     head = _read_head(stream)
     plain = _rewound(head, stream)
+    if head.startswith(MAGIC):
+        plain = unsealed(plain, keys)
+        head = _read_head(plain)
+        plain = _rewound(head, plain)
     if head.startswith(_GZIP):
         # What is damaged in it is found when it is read, by whoever reads.
         plain = cast("BinaryIO", gzip.GzipFile(fileobj=plain, mode="rb"))

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import UNSET, UnsetType
 
+from redrive.accounts import AccountStore
 from redrive.registry import Driver, load_driver
+from redrive.stores.ledger_store import LedgerStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from datetime import datetime
 
+    from redrive.access import Scope
     from redrive.control import RedriveTicket
     from redrive.dead_letter import (
         Actor,
@@ -129,13 +132,23 @@ class DeadLetterStore(Protocol):
         """
         ...
 
-    async def get(self, letter_id: str) -> DeadLetter | None:
+    # Whatever takes `within` (a scope, see `redrive.access`) answers as if nothing outside it existed.
+
+    async def get(self, letter_id: str, *, within: Scope = None) -> DeadLetter | None:
         """The letter with every failure, revision and line of history. An unambiguous beginning of an id of
         at least eight characters will do.
         """
         ...
 
-    def whole(self, letter_ids: Sequence[str], *, story: bool = True) -> AsyncGenerator[DeadLetter]:
+    async def inside(self, letter_ids: Sequence[str], within: Scope) -> set[str]:
+        """Those of the letters that exist and are in the scope. A letter never leaves its queue, so whoever has
+        asked may go on and change them.
+        """
+        ...
+
+    def whole(
+        self, letter_ids: Sequence[str], *, story: bool = True, within: Scope = None
+    ) -> AsyncGenerator[DeadLetter]:
         """Letters with their bodies in the order of the ids, those that are gone left out; without `story`, as
         `find` gives them. Memory holds a few megabytes of them at a time, or one letter that is larger.
         """
@@ -153,7 +166,9 @@ class DeadLetterStore(Protocol):
         """
         ...
 
-    async def known_values(self, field: Field, beginning: str = "", limit: int = 50) -> list[KnownValue]:
+    async def known_values(
+        self, field: Field, beginning: str = "", limit: int = 50, *, within: Scope = None
+    ) -> list[KnownValue]:
         """What letters have in that field, as far as it is counted: with this beginning, most letters first."""
         ...
 
@@ -164,8 +179,10 @@ class DeadLetterStore(Protocol):
         """
         ...
 
-    async def search_backlog(self) -> int:
-        """Letters that free text, data and headers do not find yet, or find as they were before their change."""
+    async def search_backlog(self, *, within: Scope = None, outdated: bool = False) -> int:
+        """Letters that free text, data and headers do not find yet, or find as they were before their change.
+        `outdated`: also those that `index` makes anew because they were indexed before plain text was masked.
+        """
         ...
 
     async def groups(
@@ -175,14 +192,18 @@ class DeadLetterStore(Protocol):
         owner: str | None = None,
         verdict: Verdict | None = None,
         limit: int = 50,
+        within: Scope = None,
     ) -> list[FailureGroup]:
-        """Groups that have letters, those with the most pending first, then the most recent."""
+        """Groups that have letters, those with the most pending first, then the most recent. One that was merged
+        with a group of another queue is in a scope only if both queues are.
+        """
         ...
 
-    async def group(self, group_id: str) -> FailureGroup | None:
+    async def group(self, group_id: str, *, within: Scope = None) -> FailureGroup | None:
         """One group with its history, by its id or an unambiguous beginning of it, of at least four characters. A
         group that was merged into another is found as that one; one without letters only if somebody has said
-        something about it, or merged others into it.
+        something about it, or merged others into it. It is in a scope only if all of it is, as in `groups`: who
+        finds it may change it.
         """
         ...
 
@@ -225,25 +246,29 @@ class DeadLetterStore(Protocol):
         """
         ...
 
-    async def statistics(self, *, older_than: datetime | None = None) -> Statistics: ...
+    async def statistics(self, *, older_than: datetime | None = None, within: Scope = None) -> Statistics:
+        """With `within`, a cause that was merged into a group of a queue outside has the type of what was raised
+        for a title; so it is in `top_errors`.
+        """
+        ...
 
-    async def top_errors(self, *, limit: int = 10) -> list[TopError]:
+    async def top_errors(self, *, limit: int = 10, within: Scope = None) -> list[TopError]:
         """The most frequent causes of PENDING letters; causes of one title are one."""
         ...
 
     async def error_rate(
-        self, *, since: datetime | None = None, until: datetime | None = None
+        self, *, since: datetime | None = None, until: datetime | None = None, within: Scope = None
     ) -> list[HourlyRate]:
         """Letters per hour, oldest first, hours without any included. The hours that `since` and `until` lie in
         are counted whole; the last seven days if none is given. UsageError for a span of more than three years.
         """
         ...
 
-    async def by_event_type(self) -> list[EventTypeCount]:
+    async def by_event_type(self, *, within: Scope = None) -> list[EventTypeCount]:
         """The most frequent first; the first thousand."""
         ...
 
-    async def time_to_resolve(self) -> ResolutionTime: ...
+    async def time_to_resolve(self, *, within: Scope = None) -> ResolutionTime: ...
 
     async def tally(self, tallies: Sequence[HandlerTally]) -> None:
         """Adds to what `statistics` calls failure rates. The one method that is not safe to repeat."""
@@ -256,8 +281,8 @@ class DeadLetterStore(Protocol):
     async def close(self) -> None: ...
 
 
-class RunStore(DeadLetterStore, Protocol):
-    """Remembers redrive runs as well. Every promise of a DeadLetterStore holds."""
+class RunStore(DeadLetterStore, LedgerStore, Protocol):
+    """Remembers redrive runs, and keeps the ledger, as well. Every promise of a DeadLetterStore holds."""
 
     async def create_run(
         self, plan: RunPlan, *, by: Actor, approval: Approval | None = None, key: str | None = None
@@ -300,8 +325,10 @@ class RunStore(DeadLetterStore, Protocol):
         """
         ...
 
-    async def settle_together(self, settled: Sequence[Settled], *, by: Actor) -> int:
-        """As `settle` for each of them, in one transaction; how many were changed."""
+    async def settle_together(self, settled: Sequence[Settled], *, by: Actor, decided: bool = False) -> int:
+        """As `settle` for each of them, in one transaction; how many were changed. `decided`: it is not what an
+        engine found out but what somebody says, and stands in the ledger.
+        """
         ...
 
     async def pass_stage(self, run_id: str, stage: int) -> bool:
@@ -321,8 +348,12 @@ class RunStore(DeadLetterStore, Protocol):
         """
         ...
 
-    async def take_doubtful(self, run_id: str, *, owner: str, at_most: int, lease: float) -> list[Claim]:
-        """T6 for such letters, under the same redrive ids: for somebody who decides about them."""
+    async def take_doubtful(
+        self, run_id: str, *, owner: str, at_most: int, lease: float, by: Actor | None = None
+    ) -> list[Claim]:
+        """T6 for such letters, under the same redrive ids: for somebody who decides about them (None: the owner).
+        It stands in the ledger.
+        """
         ...
 
     async def recent_outcomes(self, run_id: str, number: int, *, since: datetime) -> tuple[int, int]:
@@ -377,6 +408,10 @@ class RunStore(DeadLetterStore, Protocol):
         ...
 
 
+class Store(RunStore, AccountStore, Protocol):
+    """All of it: letters, runs, the ledger, and who can sign in."""
+
+
 _POSTGRES = Driver("redrive.stores.postgres", "PostgresStore", "postgres")
 
 DRIVERS: dict[str, Driver] = {
@@ -386,6 +421,6 @@ DRIVERS: dict[str, Driver] = {
 }
 
 
-def open_store(url: str, **options: Any) -> RunStore:
-    store: RunStore = load_driver("store", url, DRIVERS)(url, **options)
+def open_store(url: str, **options: Any) -> Store:
+    store: Store = load_driver("store", url, DRIVERS)(url, **options)
     return store

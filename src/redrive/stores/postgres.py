@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from redrive.dead_letter import Entry, Recorded
+    from redrive.ledger import LedgerKey
+    from redrive.stores.private import Privacy
 
 T = TypeVar("T")
 
@@ -31,8 +33,16 @@ class PostgresStore(SqlStore):
     live in a schema of their own. Further options are those of `PostgresOptions`. Connects on first use.
     """
 
-    def __init__(self, url: str, *, clock: Clock | None = None, **options: Any) -> None:
-        super().__init__(clock or SystemClock())
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        ledger_key: LedgerKey | None = None,
+        privacy: Privacy | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(clock or SystemClock(), ledger_key, privacy)
         self._by_server = clock is None
         self._database = PostgresDatabase(url, **options)
         self._intake = Intake(self._record_all)
@@ -56,13 +66,13 @@ class PostgresStore(SqlStore):
         await self._database.close()
 
     async def _write(self, unit: Callable[[Connection], T]) -> T:
-        return await self._database.write(unit)
+        return await self._database.write(self._lent(unit))
 
     async def _read(self, unit: Callable[[Connection], T]) -> T:
-        return await self._database.read(unit)
+        return await self._database.read(self._lent(unit))
 
     async def _inside(self, connection: object, unit: Callable[[Connection], T]) -> T:
-        return await self._database.inside(connection, unit)
+        return await self._database.inside(connection, self._lent(unit))
 
     def _now(self, connection: Connection) -> datetime:
         # Leases are compared by processes whose clocks differ; the server has one (unless a test brings its own).

@@ -46,7 +46,7 @@ VERSION_TABLE = "redrive_version"
 COMPATIBILITY_TABLE = "redrive_compatibility"
 """One row: the oldest schema whose code still works on this one, so that versions can run side by side."""
 
-HEAD = "0007"
+HEAD = "0010"
 """The version these tables are; the newest file in migrations/versions."""
 
 metadata = MetaData(
@@ -70,6 +70,9 @@ NOT_ENDED = text("ended_at IS NULL")
 OF_RULES = text("rule IS NOT NULL")
 
 EDITED = text("revision > 0")
+
+NOT_PRIVATE = text("NOT private")
+"""Likewise: parts of the search index that were made without masks, by an older Redrive as a rule."""
 
 IN_LANES = text("lane IS NOT NULL AND status NOT IN ('RESOLVED', 'DISCARDED')")
 """Letters that keep others of their key waiting. Likewise."""
@@ -417,7 +420,9 @@ search_parts = Table(
     Column("loose", Boolean, nullable=False),  # the words do not tell all of the facts, see search_tokens.py
     Column("words", Text().with_variant(TSVECTOR, "postgresql"), nullable=False),
     Column("facts", Text().with_variant(JSONB, "postgresql")),  # in a letter's first part
+    Column("private", Boolean, nullable=False, server_default=false()),  # made with masks, as far as rules ask for
     Index(None, "letter_id"),
+    Index("ix_search_parts_plain", "letter_id", postgresql_where=NOT_PRIVATE, sqlite_where=NOT_PRIVATE),
     Index("ix_search_parts_words", "words", postgresql_using="gin").ddl_if(dialect="postgresql"),
     # Rows of a hundred bytes, all else apart: of ten thousand that a word finds, many lie on one page.
     postgresql_with={"toast_tuple_target": 128},

@@ -46,12 +46,12 @@ class Part(msgspec.Struct, frozen=True):
         return LOOSE in self.tokens
 
 
-def parts_of(type_: str, text: str, message: Message) -> Iterator[Part]:
-    """The error, the body, the data and the headers; at least one part."""
+def parts_of(type_: str, text: str, message: Message, blind: Sequence[str] = ()) -> Iterator[Part]:
+    """The error, the body, the data and the headers; at least one part. `blind`: tokens of what is masked."""
     data = document(message)
     found = [*error_words(type_, text), BORDER, *body_words(message.body)]
     end = _end(found, 0)
-    yield Part(found[:end], tokens_of(data, message.headers), _facts(data, message.headers))
+    yield Part(found[:end], [*tokens_of(data, message.headers), *blind], _facts(data, message.headers))
     while end < len(found):
         start = end - LONGEST_PHRASE
         end = _end(found, start)

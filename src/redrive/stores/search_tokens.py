@@ -21,9 +21,10 @@ from redrive.search_terms import MAX_SEGMENTS, DataTerm, HeaderTerm, Op, index_o
 from redrive.stores.columns import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from redrive.message import Headers
+    from redrive.privacy.blind_index import BlindIndex
 
 MARK = "\u00b7"
 LOOSE = MARK + "loose"
@@ -55,13 +56,43 @@ def tokens_of(data: Any, headers: Headers) -> list[str]:
 def tokens_for(term: DataTerm | HeaderTerm) -> list[str]:
     """Any of these (or LOOSE) is on every letter that the term matches."""
     if isinstance(term, HeaderTerm):
-        path = _HEADER + _NEXT + escape(term.name)
+        path = header_path(term.name)
         wanted = [path + _EQUALS + _text(escape(value)) for value in term.values] if term.op is Op.IS else [path]
     else:
-        paths = [_NEXT.join((_DATA, *path)) for path in _meanings(term.path)]
+        paths = [data_path(path) for path in _meanings(term.path)]
         values = [value for each in term.values for value in _wanted(each)]
         wanted = [path + _EQUALS + value for path in paths for value in values] if term.op is Op.IS else paths
     return [_token(each) for each in wanted]
+
+
+def blind_token(hashed: bytes) -> str:
+    """Of a value that is masked wherever in the letter."""
+    return f"{MARK}h{hashed.hex()}"
+
+
+def blind_tokens_for(term: DataTerm | HeaderTerm, index: BlindIndex) -> list[str]:
+    """Any of these is on every letter that has one of the term's values under a mask where the term asks for it.
+    A segment that can be a place in an array is any place.
+    """
+    if isinstance(term, HeaderTerm):
+        paths = [header_path(term.name)]
+    else:
+        paths = [data_path(path) for path in _meanings(term.path)]
+    hashes = sorted({hashed for value in term.values for hashed in index.query(value)})
+    return [blind_token_at(path, hashed) for path in paths for hashed in hashes]
+
+
+def blind_token_at(path: str, hashed: bytes) -> str:
+    """Of a value that is masked at that path."""
+    return _token(f"{path}{_EQUALS}b{hashed.hex()}")
+
+
+def data_path(segments: Iterable[str]) -> str:
+    return _NEXT.join((_DATA, *segments))
+
+
+def header_path(name: str) -> str:
+    return _HEADER + _NEXT + escape(name)
 
 
 def are_exact(term: DataTerm | HeaderTerm) -> bool:
@@ -71,7 +102,7 @@ def are_exact(term: DataTerm | HeaderTerm) -> bool:
 
 
 def _add_header(found: set[str], name: str, value: Any) -> None:
-    path = _HEADER + _NEXT + escape(name)
+    path = header_path(name)
     found.add(path)
     if (text := header_text(value)) is not None:
         found.add(path + _EQUALS + _text(escape(text)))

@@ -22,12 +22,17 @@ from redrive.stores import (
     sql_record,
     sql_redrive,
     sql_retention,
+    sql_scope,
     sql_secrets,
     sql_statistics,
     sql_whole,
 )
 from redrive.stores.folding import Folding
+from redrive.stores.private import Private, lent
+from redrive.stores.sql_accounts import SqlAccounts
 from redrive.stores.sql_grouping import SqlGrouping
+from redrive.stores.sql_ledger import Ledger
+from redrive.stores.sql_ledgering import SqlLedgering
 from redrive.stores.sql_running import SqlRunning
 from redrive.stores.sql_runs_recounting import Recounting
 from redrive.stores.sql_searching import SqlSearching
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from redrive.access import Scope
     from redrive.clock import Clock
     from redrive.control import RedriveTicket
     from redrive.dead_letter import (
@@ -52,6 +58,7 @@ if TYPE_CHECKING:
         Transition,
         Version,
     )
+    from redrive.ledger import LedgerKey
     from redrive.letter_query import Count, LetterQuery
     from redrive.message import Message
     from redrive.preview import Overview
@@ -63,17 +70,20 @@ if TYPE_CHECKING:
         Statistics,
         TopError,
     )
+    from redrive.stores.private import Privacy
 
 T = TypeVar("T")
 
 _KEY_BYTES = 32
 
 
-class SqlStore(SqlSearching, SqlGrouping, SqlRunning):
+class SqlStore(SqlSearching, SqlGrouping, SqlRunning, SqlLedgering, SqlAccounts):
     """What happens is decided in the sql_* modules, by plain functions of a connection and the time."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, ledger_key: LedgerKey | None = None, privacy: Privacy | None = None) -> None:
         self._clock = clock
+        self._private = None if privacy is None else Private(privacy)
+        self._ledger = Ledger(ledger_key)
         self._key: bytes | None = None
         self._folding = Folding(lambda: self._write(sql_counters.fold), clock)
         self._recounting = Recounting(clock)
@@ -81,6 +91,10 @@ class SqlStore(SqlSearching, SqlGrouping, SqlRunning):
     @abstractmethod
     async def close(self) -> None:
         """Begins with `await self._folding.close()`."""
+
+    def _lent(self, unit: Callable[[Connection], T]) -> Callable[[Connection], T]:
+        """The unit as a driver runs it: its connection knows the store's privacy."""
+        return lent(self._private, unit)
 
     async def _change(self, unit: Callable[[Connection], T], letters: int = 1) -> T:
         """As `_write`, for what changes so many letters."""
@@ -135,23 +149,17 @@ class SqlStore(SqlSearching, SqlGrouping, SqlRunning):
     async def change(
         self, letter_ids: Sequence[str], transition: Transition, *, by: Actor, how: str = "by hand"
     ) -> Mapping[str, Status | None]:
-        now = self._clock.now()
-        return await self._change(
-            lambda connection: sql_change.change(connection, letter_ids, transition, by=by, how=how, now=now),
-            len(letter_ids),
-        )
+        unit = partial(sql_change.change, letter_ids=letter_ids, transition=transition, by=by, how=how)
+        written = partial(unit, now=self._clock.now(), ledger=self._ledger)
+        return await self._change(written, len(letter_ids))
 
     async def revise(self, letter_id: str, message: Message, *, base: int, by: Actor) -> int:
-        now = self._clock.now()
-        return await self._write(
-            lambda connection: sql_change.revise(connection, letter_id, message, base=base, by=by, now=now)
-        )
+        unit = partial(sql_change.revise, letter_id=letter_id, message=message, base=base, by=by)
+        return await self._write(partial(unit, now=self._clock.now(), ledger=self._ledger))
 
     async def purge(self, which: Sequence[str | Version], *, by: Actor) -> Mapping[str, Status | None]:
-        now = self._clock.now()
-        return await self._change(
-            lambda connection: sql_change.purge(connection, which, by=by, now=now), len(which)
-        )
+        unit = partial(sql_change.purge, which=which, by=by, now=self._clock.now(), ledger=self._ledger)
+        return await self._change(unit, len(which))
 
     async def ended(self, before: datetime, *, after: Version | None = None, limit: int) -> list[Version]:
         return await self._read(lambda connection: sql_retention.ended(connection, before, after, limit))
@@ -160,18 +168,21 @@ class SqlStore(SqlSearching, SqlGrouping, SqlRunning):
         return await self._read(lambda connection: sql_retention.count_ended(connection, before))
 
     async def restore_whole(self, whole: Sequence[DeadLetter], *, by: Actor) -> AbstractSet[str]:
-        now = self._clock.now()
-        return await self._change(
-            lambda connection: sql_import.restore(connection, whole, by=by, now=now), len(whole)
-        )
+        unit = partial(sql_import.restore, whole=whole, by=by, now=self._clock.now(), ledger=self._ledger)
+        return await self._change(unit, len(whole))
 
-    async def get(self, letter_id: str) -> DeadLetter | None:
-        return await self._read(lambda connection: sql_read.get(connection, letter_id))
+    async def get(self, letter_id: str, *, within: Scope = None) -> DeadLetter | None:
+        return await self._read(lambda connection: sql_read.get(connection, letter_id, within))
 
-    async def whole(self, letter_ids: Sequence[str], *, story: bool = True) -> AsyncGenerator[DeadLetter]:
+    async def inside(self, letter_ids: Sequence[str], within: Scope) -> set[str]:
+        return await self._read(lambda connection: sql_scope.letters_inside(connection, letter_ids, within))
+
+    async def whole(
+        self, letter_ids: Sequence[str], *, story: bool = True, within: Scope = None
+    ) -> AsyncGenerator[DeadLetter]:
         portions = await self._read(lambda connection: sql_whole.portions(connection, letter_ids, story=story))
         for portion in portions:
-            read = partial(sql_whole.read, letter_ids=portion, story=story)
+            read = partial(sql_whole.read, letter_ids=portion, story=story, within=within)
             for letter in await self._read(read):
                 yield letter
 
@@ -199,25 +210,25 @@ class SqlStore(SqlSearching, SqlGrouping, SqlRunning):
     async def ahead(self, lane: str, *, of: str | None = None) -> str | None:
         return await self._read(lambda connection: sql_lanes.ahead(connection, lane, of))
 
-    async def statistics(self, *, older_than: datetime | None = None) -> Statistics:
-        return await self._read(lambda connection: sql_statistics.statistics(connection, older_than))
+    async def statistics(self, *, older_than: datetime | None = None, within: Scope = None) -> Statistics:
+        return await self._read(lambda connection: sql_statistics.statistics(connection, older_than, within))
 
-    async def top_errors(self, *, limit: int = 10) -> list[TopError]:
+    async def top_errors(self, *, limit: int = 10, within: Scope = None) -> list[TopError]:
         size = page_size(limit)
-        return await self._read(lambda connection: sql_analyses.top_errors(connection, size))
+        return await self._read(lambda connection: sql_analyses.top_errors(connection, size, within))
 
     async def error_rate(
-        self, *, since: datetime | None = None, until: datetime | None = None
+        self, *, since: datetime | None = None, until: datetime | None = None, within: Scope = None
     ) -> list[HourlyRate]:
         last = until or self._clock.now()
         first = since or last - sql_analyses.USUAL_SPAN
-        return await self._read(lambda connection: sql_analyses.error_rate(connection, first, last))
+        return await self._read(lambda connection: sql_analyses.error_rate(connection, first, last, within))
 
-    async def by_event_type(self) -> list[EventTypeCount]:
-        return await self._read(sql_analyses.by_event_type)
+    async def by_event_type(self, *, within: Scope = None) -> list[EventTypeCount]:
+        return await self._read(lambda connection: sql_analyses.by_event_type(connection, within))
 
-    async def time_to_resolve(self) -> ResolutionTime:
-        return await self._read(sql_analyses.time_to_resolve)
+    async def time_to_resolve(self, *, within: Scope = None) -> ResolutionTime:
+        return await self._read(lambda connection: sql_analyses.time_to_resolve(connection, within))
 
     async def tally(self, tallies: Sequence[HandlerTally]) -> None:
         if tallies:
@@ -225,9 +236,12 @@ class SqlStore(SqlSearching, SqlGrouping, SqlRunning):
 
     async def signing_key(self) -> bytes:
         if self._key is None:
-            name = sql_secrets.SIGNING_KEY
-            self._key = await self._read(lambda connection: sql_secrets.find_secret(connection, name))
-        if self._key is None:
-            new, now = secrets.token_bytes(_KEY_BYTES), self._clock.now()
-            self._key = await self._write(lambda connection: sql_secrets.keep_secret(connection, name, new, now))
+            self._key = await self._secret(sql_secrets.SIGNING_KEY)
         return self._key
+
+    async def _secret(self, name: str, value: bytes | None = None) -> bytes:
+        found = await self._read(lambda connection: sql_secrets.find_secret(connection, name))
+        if found is not None:
+            return found
+        new, now = value or secrets.token_bytes(_KEY_BYTES), self._clock.now()
+        return await self._write(lambda connection: sql_secrets.keep_secret(connection, name, new, now))

@@ -11,6 +11,7 @@ from redrive.stores import sql_change
 from redrive.stores.expressions import lots
 from redrive.stores.schema import letters, redrives
 from redrive.stores.sql_guard import hold
+from redrive.stores.sql_ledger import NO_LEDGER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,19 +20,26 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from redrive.dead_letter import Actor
+    from redrive.stores.sql_ledger import Ledger
 
 
 def assume(
-    connection: Connection, letter_ids: Sequence[str], *, sent_before: datetime, by: Actor, now: datetime
+    connection: Connection,
+    letter_ids: Sequence[str],
+    *,
+    sent_before: datetime,
+    by: Actor,
+    now: datetime,
+    ledger: Ledger = NO_LEDGER,
 ) -> int:
-    assumed = 0
+    assumed: sql_change.Before = {}
     for lot in lots(sorted(letter_ids)):
         hold(connection, lot)  # what is found silent now, stays so until it is changed
         silent = _silent(connection, lot, sent_before)
         how = sql_change.ASSUMED
-        sql_change.change(connection, silent, Transition.RESOLVE, by=by, how=how, now=now)
-        assumed += len(silent)
-    return assumed
+        assumed |= sql_change.move(connection, silent, Transition.RESOLVE, by=by, how=how, now=now)[0]
+    sql_change.tell(connection, ledger, Transition.RESOLVE, assumed, by=by, now=now)
+    return len(assumed)
 
 
 def _silent(connection: Connection, letter_ids: list[str], sent_before: datetime) -> list[str]:

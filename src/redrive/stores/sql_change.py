@@ -1,18 +1,23 @@
-"""What a person or a rule does to letters: T11 to T15, T17, T19 and the purge, each with its audit line."""
+"""What a person or a rule does to letters: T11 to T15, T17, T19 and the purge, each with its audit line, and all
+of one call with one row of the ledger.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select, update
 
 from redrive.dead_letter import BY_HAND, TRANSITIONS, Actor, Status, Transition, Version
 from redrive.errors import NotFound, Refused, TransitionRefused, UsageError
+from redrive.ledger import LETTERS, Deed, Subject
 from redrive.message import cut
 from redrive.stores import sql_audit, sql_groups
 from redrive.stores.expressions import lots
 from redrive.stores.schema import letters, redrives, revisions
 from redrive.stores.sql_guard import HOW_BUDGET, moving, target
+from redrive.stores.sql_ledger import NO_LEDGER
 from redrive.stores.sql_retention import VERSION, version_of
 from redrive.stores.sql_rows import content
 
@@ -24,9 +29,13 @@ if TYPE_CHECKING:
 
     from redrive.message import Message
     from redrive.stores.expressions import Values
+    from redrive.stores.sql_ledger import Ledger
 
 Unchanged = dict[str, Status | None]
 """Letters that stayed as they were, with their status; None: there is no such letter."""
+
+Before = dict[str, Status]
+"""Letters that were changed, with their status before."""
 
 EXPIRED = "expired"
 ASSUMED = "assumed"
@@ -40,10 +49,27 @@ def change(
     by: Actor,
     how: str,
     now: datetime,
+    ledger: Ledger = NO_LEDGER,
 ) -> Unchanged:
+    changed, unchanged = move(connection, letter_ids, transition, by=by, how=how, now=now)
+    tell(connection, ledger, transition, changed, by=by, now=now)
+    return unchanged
+
+
+def move(
+    connection: Connection,
+    letter_ids: Sequence[str],
+    transition: Transition,
+    *,
+    by: Actor,
+    how: str,
+    now: datetime,
+) -> tuple[Before, Unchanged]:
+    """All of `change` but the ledger's row, which is for the end of the transaction."""
     if transition not in BY_HAND:
         known = ", ".join(sorted(each.name for each in BY_HAND))
         raise UsageError(f"{transition.name} is no change made by hand", remedy=f"use one of: {known}")
+    moved: Before = {}
     unchanged: Unchanged = {}
     for lot in lots(sorted(letter_ids)):  # everybody locks in the order of ids
         before = _statuses(connection, lot)
@@ -53,8 +79,27 @@ def change(
             sent = {each for each in changed if before[each] is Status.REDRIVEN}
             _close_redrives(connection, sent, how, now)
         sql_audit.write(connection, *_lines(transition, changed, before, by=by, now=now))
+        moved |= {each: before[each] for each in changed}
         unchanged |= {each: before.get(each) for each in lot if each not in changed}
-    return unchanged
+    return moved, unchanged
+
+
+def tell(
+    connection: Connection, ledger: Ledger, transition: Transition, changed: Before, *, by: Actor, now: datetime
+) -> None:
+    """One row of the ledger about letters that were changed together, if there are any."""
+    if not changed:
+        return
+    numbers = Counter(map(str, changed.values()))
+    before = ", ".join(f"{status} {number}" for status, number in sorted(numbers.items()))
+    goal = TRANSITIONS[transition].target
+    deed = Deed(
+        what=sql_audit.HAPPENED[transition],
+        subject=Subject.of(LETTERS, changed),
+        before=before if len(numbers) > 1 else next(iter(numbers)),
+        after="" if goal is None else str(goal),
+    )
+    ledger.write(connection, deed, by=by, now=now)
 
 
 def _values(transition: Transition, how: str) -> Values:
@@ -74,9 +119,17 @@ def _close_redrives(connection: Connection, letter_ids: set[str], how: str, now:
         connection.execute(undecided.values(outcome=outcome, outcome_at=now))
 
 
-def purge(connection: Connection, which: Sequence[str | Version], *, by: Actor, now: datetime) -> Unchanged:
+def purge(
+    connection: Connection,
+    which: Sequence[str | Version],
+    *,
+    by: Actor,
+    now: datetime,
+    ledger: Ledger = NO_LEDGER,
+) -> Unchanged:
     rule = TRANSITIONS[Transition.PURGE]
     seen = {each.id: each for each in which if isinstance(each, Version)}
+    purged: Before = {}
     unchanged: Unchanged = {}
     for lot in lots(sorted(each.id if isinstance(each, Version) else each for each in which)):
         before = _statuses(connection, lot)  # they are locked now: what is compared is what is deleted
@@ -86,12 +139,21 @@ def purge(connection: Connection, which: Sequence[str | Version], *, by: Actor, 
         sql_groups.leave(connection, {row.group_id for row in rows})
         gone = {row.id for row in rows}
         sql_audit.write(connection, *_lines(Transition.PURGE, gone, before, by=by, now=now))
+        purged |= {each: before[each] for each in gone}
         unchanged |= {each: before.get(each) for each in lot if each not in gone}
+    tell(connection, ledger, Transition.PURGE, purged, by=by, now=now)
     return unchanged
 
 
 def revise(
-    connection: Connection, letter_id: str, message: Message, *, base: int, by: Actor, now: datetime
+    connection: Connection,
+    letter_id: str,
+    message: Message,
+    *,
+    base: int,
+    by: Actor,
+    now: datetime,
+    ledger: Ledger = NO_LEDGER,
 ) -> int:
     columns = (letters.c.status, letters.c.revision)
     letter = connection.execute(select(*columns).where(letters.c.id == letter_id).with_for_update()).one_or_none()
@@ -107,6 +169,8 @@ def revise(
     connection.execute(revisions.insert(), new | {"at": now})
     what, before, after = sql_audit.HAPPENED[Transition.EDIT], f"revision {base}", f"revision {number}"
     sql_audit.write(connection, sql_audit.line(what, letter_id, at=now, by=by, before=before, after=after))
+    deed = Deed(what=what, subject=Subject.of(LETTERS, [letter_id]), before=before, after=after)
+    ledger.write(connection, deed, by=by, now=now)
     return number
 
 

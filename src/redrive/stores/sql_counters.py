@@ -88,6 +88,21 @@ def days_now(*, since: int | None = None, until: int | None = None) -> Subquery:
     ).subquery("days_now")
 
 
+def first_hour(connection: Connection, matching: Matching) -> int | None:
+    """In which the oldest of the letters that match failed."""
+    day = _first(connection, days_now(), "day", matching)
+    if day is None:
+        return None
+    return _first(connection, hours_now(since=day * 24, until=(day + 1) * 24), "hour", matching)
+
+
+def _first(connection: Connection, counted: Subquery, unit: str, matching: Matching) -> int | None:
+    column = counted.c[unit]
+    used = select(column).where(*matching(counted.c)).group_by(column)
+    first: int | None = connection.scalar(used.having(func.sum(counted.c.letters) > 0).order_by(column).limit(1))
+    return first
+
+
 def rates_now(*, since: int | None = None, until: int | None = None) -> Subquery:
     """All letters by the hour in which they failed, whatever they are."""
     deltas = counter_deltas.c

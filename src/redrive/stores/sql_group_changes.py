@@ -13,16 +13,19 @@ change groups take turns with each other and with the counters' fold, by its loc
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import select, update
 
 from redrive.errors import NotFound, Refused, UsageError
+from redrive.ledger import GROUP, Deed, Subject
 from redrive.stores import sql_audit
 from redrive.stores.expressions import earlier, later
 from redrive.stores.schema import audit, groups
 from redrive.stores.sql_counters import wait_for_fold
 from redrive.stores.sql_group_pages import identify, seen
+from redrive.stores.sql_ledger import NO_LEDGER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,16 +35,24 @@ if TYPE_CHECKING:
 
     from redrive.dead_letter import Actor
     from redrive.stores.expressions import Values
+    from redrive.stores.sql_ledger import Ledger
 
 BUDGETS = {"owner": 256, "verdict": 64, "note": 8192, "runbook": 2048}
 """Characters of what may be said about a group. More is refused: nobody's words are cut."""
 
 MERGED, TOOK_IN = "merged into", "took in"
 SPLIT_OFF, GAVE_UP = "split off", "gave up"
+ANNOTATED = "annotated"
 
 
 def annotate(
-    connection: Connection, group_id: str, said: Mapping[str, str | None], *, by: Actor, now: datetime
+    connection: Connection,
+    group_id: str,
+    said: Mapping[str, str | None],
+    *,
+    by: Actor,
+    now: datetime,
+    ledger: Ledger = NO_LEDGER,
 ) -> str:
     """Sets what `said` names, takes away what it names as None; the id of the group it was said about."""
     for name, text in said.items():
@@ -52,6 +63,10 @@ def annotate(
     if changed:
         connection.execute(update(groups).where(groups.c.id == group.id).values(changed))
         _tell(connection, _said(group, changed), by=by, now=now)
+        before = json.dumps({name: getattr(group, name) for name in changed}, ensure_ascii=False)
+        after = json.dumps(changed, ensure_ascii=False)
+        deed = Deed(what=ANNOTATED, subject=Subject.of(GROUP, [group.id]), before=before, after=after)
+        ledger.write(connection, deed, by=by, now=now)
     return str(group.id)
 
 
@@ -87,7 +102,9 @@ def choose(connection: Connection, into: str, others: Iterable[str]) -> Merge:
     return Merge(goal, tuple(dict.fromkeys(str(source.id) for source in sources)))
 
 
-def redirect(connection: Connection, source: str, target: str, *, by: Actor, now: datetime) -> bool:
+def redirect(
+    connection: Connection, source: str, target: str, *, by: Actor, now: datetime, ledger: Ledger = NO_LEDGER
+) -> bool:
     """One more group sends its letters to the target: one that was merged into `source`, or at last that itself.
     False if nothing is left to be redirected.
     """
@@ -107,6 +124,9 @@ def redirect(connection: Connection, source: str, target: str, *, by: Actor, now
     if group.id == source:
         lines += _take_over(connection, goal, group)
     _tell(connection, lines, by=by, now=now)
+    subject = Subject.of(GROUP, [group.id, target])
+    deed = Deed(what=MERGED, subject=subject, before=group.merged_into or group.id, after=target)
+    ledger.write(connection, deed, by=by, now=now)
     return True
 
 
@@ -131,7 +151,15 @@ class Split(NamedTuple):
     part: str
 
 
-def split_off(connection: Connection, group_id: str, fingerprint: str, *, by: Actor, now: datetime) -> Split:
+def split_off(
+    connection: Connection,
+    group_id: str,
+    fingerprint: str,
+    *,
+    by: Actor,
+    now: datetime,
+    ledger: Ledger = NO_LEDGER,
+) -> Split:
     """Letters of this fingerprint go to its own group again. Nothing is done if that was done before, and Refused
     if it never was part of the group.
     """
@@ -146,6 +174,8 @@ def split_off(connection: Connection, group_id: str, fingerprint: str, *, by: Ac
     connection.execute(update(groups).where(groups.c.id == own.id).values(merged_into=None))
     lines = [(own.id, SPLIT_OFF, goal, ""), (goal, GAVE_UP, own.id, "")]
     _tell(connection, lines, by=by, now=now)
+    deed = Deed(what=SPLIT_OFF, subject=Subject.of(GROUP, [own.id, goal]), before=goal, after=own.id)
+    ledger.write(connection, deed, by=by, now=now)
     return Split(goal, own.id)
 
 

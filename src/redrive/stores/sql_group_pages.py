@@ -16,13 +16,15 @@ from redrive.stores.schema import audit, counter_deltas, groups, letters, redriv
 from redrive.stores.sql_audit import happening, of_group
 from redrive.stores.sql_counters import HOUR, hours_now, totals_now
 from redrive.stores.sql_runs_outcomes import ENDINGS
+from redrive.stores.sql_scope import inside, outside, scope_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Row, Select, Subquery
+    from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, Subquery
 
+    from redrive.access import Scope
     from redrive.dead_letter import Happening
 
 SHORTEST_BEGINNING = 4
@@ -37,6 +39,7 @@ def find_groups(
     verdict: Verdict | None,
     limit: int,
     now: datetime,
+    within: Scope = None,
 ) -> list[FailureGroup]:
     """Groups that have letters, those with the most pending first, then the most recent."""
     counted = _counted()
@@ -49,17 +52,18 @@ def find_groups(
         _select()
         .join(counted, counted.c.group_id == groups.c.id)
         .where(counted.c.total > 0, *(column == value for column, value in wanted if value is not None))
+        .where(*_wholly_inside(groups, within))
         .order_by(counted.c.pending.desc(), desc("last_seen"), groups.c.id)
         .limit(limit)
     )
     return _told(connection, connection.execute(query).all(), now)
 
 
-def find_group(connection: Connection, group_id: str, now: datetime) -> FailureGroup | None:
+def find_group(connection: Connection, group_id: str, now: datetime, within: Scope = None) -> FailureGroup | None:
     """With its history, by its id or an unambiguous beginning. One that was merged is found as the group it is in
     now; one without letters only if somebody has said something about it, or merged others into it.
     """
-    row = identify(connection, group_id)
+    row = identify(connection, group_id, within)
     if row is None:
         return None
     current = groups.c.id == (row.merged_into or row.id)
@@ -70,19 +74,46 @@ def find_group(connection: Connection, group_id: str, now: datetime) -> FailureG
     return msgspec.structs.replace(found[0], redrives=redrives, history=history)
 
 
-def identify(connection: Connection, group_id: str) -> Row[Any] | None:
+def identify(connection: Connection, group_id: str, within: Scope = None) -> Row[Any] | None:
     """Its whole id, and that of the group it was merged into. UsageError if more than one id begins like that."""
-    columns: list[Any] = [groups.c.id, groups.c.merged_into]
-    exact: Row[Any] | None = connection.execute(select(*columns).where(groups.c.id == group_id)).one_or_none()
+    known = _known(within)
+    exact: Row[Any] | None = connection.execute(known.where(groups.c.id == group_id)).one_or_none()
     if exact is not None or len(group_id) < SHORTEST_BEGINNING:
         return exact
     beginning = begins_with(groups.c.id, group_id.lower())
-    rows: Sequence[Row[Any]] = connection.execute(select(*columns).where(beginning).limit(2)).all()
+    rows: Sequence[Row[Any]] = connection.execute(known.where(beginning).limit(2)).all()
     if len(rows) > 1:
         raise UsageError(
             f"more than one group's id begins with {group_id!r}", remedy="give more of the id, or all of it"
         )
     return rows[0] if rows else None
+
+
+def _known(within: Scope) -> Select[Any]:
+    """Groups that are, or were merged into, one that is wholly inside."""
+    known = select(groups.c.id, groups.c.merged_into)
+    if not scope_terms(within):
+        return known
+    current = groups.alias("current")
+    whole = select(current.c.id).where(*_wholly_inside(current, within))
+    return known.where(func.coalesce(groups.c.merged_into, groups.c.id).in_(whole))
+
+
+def _wholly_inside(group: FromClause, within: Scope) -> list[ColumnElement[bool]]:
+    """A group is of one queue until somebody merges it with one of another. What is said about it is then about
+    both, and whoever changes it changes both: it is there for those only who may know of all of it, that is of its
+    own queue, of those that were merged into it, and of every letter it holds.
+    """
+    if not scope_terms(within):
+        return []
+    now, merged = totals_now(), groups.alias("merged")
+    strange = select(now.c.group_id).where(*outside(now.c.queue, within)).group_by(now.c.group_id)
+    parts = select(merged.c.merged_into).where(merged.c.merged_into.is_not(None), *outside(merged.c.queue, within))
+    return [
+        *inside(group.c.queue, within),
+        group.c.id.not_in(strange.having(func.sum(now.c.letters) > 0)),
+        group.c.id.not_in(parts),
+    ]
 
 
 def seen(connection: Connection, group_id: str) -> tuple[datetime, datetime]:

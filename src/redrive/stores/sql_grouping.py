@@ -22,16 +22,19 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from redrive.access import Scope
     from redrive.clock import Clock
     from redrive.dead_letter import Actor, FailureGroup, Verdict
     from redrive.letter_query import Place
     from redrive.stores.expressions import Values
+    from redrive.stores.sql_ledger import Ledger
 
 T = TypeVar("T")
 
 
 class SqlGrouping(ABC):
     _clock: Clock
+    _ledger: Ledger
 
     @abstractmethod
     async def _change(self, unit: Callable[[Connection], T], letters: int = 1) -> T:
@@ -48,14 +51,17 @@ class SqlGrouping(ABC):
         owner: str | None = None,
         verdict: Verdict | None = None,
         limit: int = 50,
+        within: Scope = None,
     ) -> list[FailureGroup]:
         wanted: Values = {"queue": queue, "owner": owner, "verdict": verdict, "limit": page_size(limit)}
         now = self._clock.now()
-        return await self._read(lambda connection: sql_group_pages.find_groups(connection, **wanted, now=now))
+        return await self._read(
+            lambda connection: sql_group_pages.find_groups(connection, **wanted, now=now, within=within)
+        )
 
-    async def group(self, group_id: str) -> FailureGroup | None:
+    async def group(self, group_id: str, *, within: Scope = None) -> FailureGroup | None:
         now = self._clock.now()
-        return await self._read(lambda connection: sql_group_pages.find_group(connection, group_id, now))
+        return await self._read(lambda connection: sql_group_pages.find_group(connection, group_id, now, within))
 
     async def annotate(
         self,
@@ -73,17 +79,15 @@ class SqlGrouping(ABC):
             for name, text in given.items()
             if not isinstance(text, UnsetType)
         }
-        now = self._clock.now()
-        current = await self._change(
-            lambda connection: sql_group_changes.annotate(connection, group_id, said, by=by, now=now), 0
-        )
+        unit = partial(sql_group_changes.annotate, group_id=group_id, said=said, by=by)
+        current = await self._change(partial(unit, now=self._clock.now(), ledger=self._ledger), 0)
         return await self._existing(current)
 
     async def merge(self, into: str, others: Sequence[str], *, by: Actor) -> FailureGroup:
-        now = self._clock.now()
+        made = partial(sql_group_changes.redirect, by=by, now=self._clock.now(), ledger=self._ledger)
         target, sources = await self._read(lambda connection: sql_group_changes.choose(connection, into, others))
         for source in sources:
-            redirect = partial(sql_group_changes.redirect, source=source, target=target, by=by, now=now)
+            redirect = partial(made, source=source, target=target)
             try:
                 while await self._change(redirect, 0):
                     pass
@@ -94,10 +98,8 @@ class SqlGrouping(ABC):
         return await self._existing(target)
 
     async def split(self, group_id: str, fingerprint: str, *, by: Actor) -> FailureGroup:
-        now = self._clock.now()
-        whole, part = await self._change(
-            lambda connection: sql_group_changes.split_off(connection, group_id, fingerprint, by=by, now=now), 0
-        )
+        unit = partial(sql_group_changes.split_off, group_id=group_id, fingerprint=fingerprint, by=by)
+        whole, part = await self._change(partial(unit, now=self._clock.now(), ledger=self._ledger), 0)
         row = await self._read(lambda connection: sql_group_moves.row_of(connection, part))
         await self._move(partial(sql_group_moves.take_out, whole=whole, part=row))
         await self._change(lambda connection: sql_group_moves.settle(connection, [whole, part]), 0)

@@ -13,6 +13,7 @@ from sqlalchemy import bindparam, delete, exists, or_, select
 
 from redrive.message import cut
 from redrive.stores.expressions import insert_into
+from redrive.stores.private import columns_of
 from redrive.stores.schema import groups, letters
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from redrive.dead_letter import Entry
     from redrive.stores.expressions import Values
 
-_TITLE_BUDGET = 512
+TITLE_BUDGET = 512
 
 
 def join(connection: Connection, entries: Sequence[Entry]) -> dict[str, str]:
@@ -52,7 +53,7 @@ def _make(connection: Connection, entries: Iterable[Entry]) -> None:
     rows: list[Values] = [
         {
             "id": entry.fingerprint.id,
-            "title": cut(entry.fingerprint.title, _TITLE_BUDGET),
+            "title": cut(columns_of(connection, entry.queue).text(entry.fingerprint.title), TITLE_BUDGET),
             "queue": entry.queue,
             "handler": entry.handler,
             "first_seen": entry.at,

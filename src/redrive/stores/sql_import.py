@@ -10,9 +10,12 @@ from sqlalchemy import select
 
 from redrive.dead_letter import Entry, Fingerprint, Status
 from redrive.fingerprint import fingerprint
+from redrive.ledger import LETTERS, Deed, Subject
 from redrive.stores import sql_audit, sql_failures, sql_groups
 from redrive.stores.expressions import insert_into
+from redrive.stores.private import columns_of
 from redrive.stores.schema import audit, failures, letters, revisions
+from redrive.stores.sql_ledger import NO_LEDGER
 from redrive.stores.sql_record import letter_row
 from redrive.stores.sql_rows import content, first_content
 
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
     from redrive.dead_letter import Actor, DeadLetter
     from redrive.stores.expressions import Values
+    from redrive.stores.private import Columns
+    from redrive.stores.sql_ledger import Ledger
 
 _KEPT = (
     "how",
@@ -43,19 +48,32 @@ _KEPT = (
 """As the letter says: its last failure need not be the one that it is known by."""
 
 
-def restore(connection: Connection, whole: Sequence[DeadLetter], *, by: Actor, now: datetime) -> set[str]:
+def restore(
+    connection: Connection,
+    whole: Sequence[DeadLetter],
+    *,
+    by: Actor,
+    now: datetime,
+    ledger: Ledger = NO_LEDGER,
+) -> set[str]:
     wanted = {letter.id: letter for letter in whole}
     groups = sql_groups.join(connection, [_entry(letter) for letter in wanted.values()])
+    columns = {queue: columns_of(connection, queue) for queue in {letter.queue for letter in whole}}
     rows = [
-        _row(letter, groups[letter.group_id], now) for letter in sorted(wanted.values(), key=lambda each: each.id)
+        _row(letter, groups[letter.group_id], now, columns[letter.queue])
+        for letter in sorted(wanted.values(), key=lambda each: each.id)
     ]
     new = set(connection.scalars(_new_letter(connection.dialect.name), rows))
     come = [letter for letter in wanted.values() if letter.id in new]
     if come:
         connection.execute(revisions.insert(), [row for letter in come for row in _revisions(letter)])
-        connection.execute(failures.insert(), [row for letter in come for row in _failures(letter)])
+        told = (_failures(letter, columns[letter.queue]) for letter in come)
+        connection.execute(failures.insert(), [row for own in told for row in own])
         _tell(connection, come, by=by, now=now)
     sql_groups.leave(connection, set(groups.values()))  # those that were made for letters that are here already
+    if new:
+        deed = Deed(what=sql_audit.IMPORTED, subject=Subject.of(LETTERS, new))
+        ledger.write(connection, deed, by=by, now=now)
     return new
 
 
@@ -81,9 +99,10 @@ def _entry(letter: DeadLetter) -> Entry:
     )
 
 
-def _row(letter: DeadLetter, group_id: str, now: datetime) -> Values:
-    row = letter_row(letter.id, _entry(letter), group_id, now)
+def _row(letter: DeadLetter, group_id: str, now: datetime, columns: Columns) -> Values:
+    row = letter_row(letter.id, _entry(letter), group_id, now, columns)
     kept = {name: getattr(letter, name) for name in _KEPT}
+    kept |= {"text": columns.text(letter.text), "how": columns.optional(letter.how)}
     # Every claim wrote a line of history, so the fence does not fall behind one that was given out.
     later = {"fence": len(letter.history), "delivered_at": letter.last_attempt_at}
     shown = {"status": str(_status(letter)), "short_type": letter.type.rpartition(".")[2]}
@@ -101,9 +120,9 @@ def _revisions(letter: DeadLetter) -> Iterator[Values]:
         yield {"letter_id": letter.id, "number": each.number, **signed, **held}
 
 
-def _failures(letter: DeadLetter) -> Iterator[Values]:
+def _failures(letter: DeadLetter, columns: Columns) -> Iterator[Values]:
     for generation, failure in zip(letter.generations, letter.failures, strict=True):
-        yield from sql_failures.rows(letter.id, generation, [failure])
+        yield from sql_failures.rows(letter.id, generation, [failure], columns)
 
 
 def _tell(connection: Connection, come: Sequence[DeadLetter], *, by: Actor, now: datetime) -> None:

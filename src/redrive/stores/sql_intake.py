@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from redrive.clock import new_id
 from redrive.dead_letter import Recorded
 from redrive.stores import bulk, sql_failures, sql_groups, sql_on_record
+from redrive.stores.private import columns_of
 from redrive.stores.schema import audit, failures, letters, revisions
 from redrive.stores.sql_record import letter_row, original, record, recorded
 from redrive.stores.sql_rows import identity_key
@@ -66,11 +67,13 @@ def _unseen(connection: Connection, entries: Sequence[Entry]) -> New:
 def _insert(connection: Connection, new: New, now: datetime) -> None:
     """T1 for each."""
     pairs = list(new.values())
+    columns = {queue: columns_of(connection, queue) for queue in {entry.queue for _, entry in pairs}}
     groups = sql_groups.join(connection, [entry for _, entry in pairs])
+    own = [(id_, entry, columns[entry.queue]) for id_, entry in pairs]
     bulk.insert_rows(
         connection,
-        (letters, [letter_row(id_, entry, groups[entry.fingerprint.id], now) for id_, entry in pairs]),
+        (letters, [letter_row(id_, entry, groups[entry.fingerprint.id], now, as_) for id_, entry, as_ in own]),
         (revisions, [original(id_, entry) for id_, entry in pairs]),
-        (failures, [row for id_, entry in pairs for row in sql_failures.rows(id_, 1, entry.failures)]),
-        (audit, [recorded(id_, entry) for id_, entry in pairs]),
+        (failures, [row for id_, entry, as_ in own for row in sql_failures.rows(id_, 1, entry.failures, as_)]),
+        (audit, [recorded(id_, entry, as_) for id_, entry, as_ in own]),
     )

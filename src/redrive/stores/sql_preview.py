@@ -23,6 +23,7 @@ from redrive.stores.sql_preview_letters import LOOKED_AT, Looked, look, newest
 from redrive.stores.sql_preview_numbers import Spread, spread
 from redrive.stores.sql_preview_redrives import endings_of_groups, endings_of_letters
 from redrive.stores.sql_rows import letter_of, select_letters
+from redrive.stores.sql_scope import inside
 from redrive.stores.sql_selection import with_owned_groups
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
+    from redrive.access import Scope
     from redrive.dead_letter import DeadLetter
     from redrive.letter_query import LetterQuery
 
@@ -66,7 +68,7 @@ def overview(
         count=number.number,
         exact=number.exact,
         by_queue=told.by_queue,
-        by_group=_titled(connection, told.by_group),
+        by_group=_titled(connection, told.by_group, query.within),
         groups=told.groups,
         spread_over=told.spread_over,
         oldest=rows[0].created_at if rows and looked.in_order else None,
@@ -74,7 +76,7 @@ def overview(
         looked_at=len(rows),
         redriven=len(again),
         own=endings_of_letters(connection, again),
-        earlier=endings_of_groups(connection, list(told.by_group)),
+        earlier=endings_of_groups(connection, list(told.by_group), query.within),
         edited=sum(row.revision > 0 for row in rows),
         last_chance=sum(row.generation >= MAX_GENERATIONS for row in rows),
         keys_of=keys.looked_at,
@@ -146,9 +148,10 @@ def _newest(
     return None if counted is None else newest(connection, query, counted)
 
 
-def _titled(connection: Connection, by_group: Mapping[str, int]) -> tuple[GroupShare, ...]:
-    mine = one_of(groups.c.id, list(by_group), connection.dialect.name)
-    titles = {row.id: row.title for row in connection.execute(select(groups.c.id, groups.c.title).where(mine))}
+def _titled(connection: Connection, by_group: Mapping[str, int], within: Scope) -> tuple[GroupShare, ...]:
+    """A group of a queue outside the scope, which letters inside it were merged into, has no title to tell."""
+    mine = (one_of(groups.c.id, list(by_group), connection.dialect.name), *inside(groups.c.queue, within))
+    titles = {row.id: row.title for row in connection.execute(select(groups.c.id, groups.c.title).where(*mine))}
     return tuple(GroupShare(group_id, titles.get(group_id, ""), count) for group_id, count in by_group.items())
 
 

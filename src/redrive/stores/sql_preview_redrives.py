@@ -10,13 +10,16 @@ from sqlalchemy import func, select
 from redrive.dead_letter import Transition
 from redrive.preview import Endings
 from redrive.stores.expressions import one_of
-from redrive.stores.schema import redrives
+from redrive.stores.schema import letters, redrives
 from redrive.stores.sql_audit import HAPPENED
+from redrive.stores.sql_scope import inside, scope_terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection
+
+    from redrive.access import Scope
 
 LETTERS = 1000
 RECENT = 50_000
@@ -39,13 +42,17 @@ def endings_of_letters(connection: Connection, letter_ids: Sequence[str]) -> End
     return _told(Counter(last.values()))
 
 
-def endings_of_groups(connection: Connection, group_ids: Sequence[str]) -> Endings:
-    """Of those of the last RECENT redrives that were of these groups."""
-    columns = (redrives.c.group_id, redrives.c.outcome, redrives.c.sent_at)
+def endings_of_groups(connection: Connection, group_ids: Sequence[str], within: Scope = None) -> Endings:
+    """Of those of the last RECENT redrives that were of these groups. A group may hold letters outside the scope:
+    their redrives do not count, nor do those of letters that are gone, for nobody knows whose they were.
+    """
+    columns = (redrives.c.group_id, redrives.c.outcome, redrives.c.sent_at, redrives.c.letter_id)
     recent = select(*columns).order_by(redrives.c.redrive_id.desc()).limit(RECENT).subquery("recent")
     was_sent = recent.c.sent_at.is_not(None).label("sent_at")
     query = select(recent.c.outcome, was_sent, func.count().label("number"))
     query = query.where(one_of(recent.c.group_id, group_ids, connection.dialect.name))
+    if scope_terms(within):
+        query = query.join(letters, letters.c.id == recent.c.letter_id).where(*inside(letters.c.queue, within))
     numbers: Counter[str | None] = Counter()
     for row in connection.execute(query.group_by(recent.c.outcome, was_sent)):
         numbers[_ending(row)] += row.number

@@ -11,12 +11,14 @@ from redrive.stores.postgres_search import find_page
 from redrive.stores.schema import letters
 from redrive.stores.sql_lanes import BLOCKED_BY
 from redrive.stores.sql_rows import letter_of, select_letters
+from redrive.stores.sql_scope import inside
 from redrive.stores.sql_selection import needs_index, page_of, with_owned_groups
 from redrive.stores.sql_whole import with_story
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
+    from redrive.access import Scope
     from redrive.dead_letter import DeadLetter
     from redrive.letter_query import LetterQuery
 
@@ -24,13 +26,13 @@ SHORTEST_BEGINNING = 8
 MAX_IDS = 10_000
 
 
-def get(connection: Connection, letter_id: str) -> DeadLetter | None:
-    row = _one(connection, letter_id)
+def get(connection: Connection, letter_id: str, within: Scope = None) -> DeadLetter | None:
+    row = _one(connection, letter_id, within)
     return None if row is None else next(with_story(connection, [row]))
 
 
-def _one(connection: Connection, letter_id: str) -> Row[Any] | None:
-    with_bodies_apart = select_letters(BLOCKED_BY, bodies=False)
+def _one(connection: Connection, letter_id: str, within: Scope) -> Row[Any] | None:
+    with_bodies_apart = select_letters(BLOCKED_BY, bodies=False).where(*inside(letters.c.queue, within))
     exact = connection.execute(with_bodies_apart.where(letters.c.id == letter_id)).one_or_none()
     if exact is not None or len(letter_id) < SHORTEST_BEGINNING:
         return exact
@@ -52,7 +54,7 @@ def find(connection: Connection, query: LetterQuery) -> list[DeadLetter]:
     if connection.dialect.name == "postgresql" and needs_index(query):
         found = found.where(letters.c.id.in_(find_page(connection, query)))
     else:
-        if query.where.terms:
+        if query.where.terms or query.within is not None:
             plan_anew(connection)
         page = page_of(query, connection.dialect.name).subquery("page")
         found = found.join(page, page.c.id == letters.c.id)

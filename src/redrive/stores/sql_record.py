@@ -21,6 +21,8 @@ from redrive.message import cut
 from redrive.ordering import PARKED
 from redrive.stores import sql_audit, sql_failures, sql_groups, sql_lanes
 from redrive.stores.expressions import earlier, insert_into, later
+from redrive.stores.private import PLAIN, columns_of
+from redrive.stores.private_facts import CORRELATION_ID, EVENT_TYPE, SOURCE_ID
 from redrive.stores.schema import claims, letters, redrives, revisions
 from redrive.stores.sql_guard import HOW_BUDGET, hold, moving, quarantine, target
 from redrive.stores.sql_rows import failure_columns, first_content, identity_key, short_type
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects.sqlite import Insert
 
     from redrive.dead_letter import Entry
+    from redrive.event import Event
     from redrive.stores.expressions import Values
+    from redrive.stores.private import Columns
 
 _CAME_BACK = sql_audit.HAPPENED[Transition.CAME_BACK]
 GENERATION_LIMIT = "generation limit"
@@ -65,12 +69,13 @@ def _insert(connection: Connection, letter_id: str, entry: Entry, now: datetime)
     if connection.scalar(_known, {"identity": identity_key(entry.identity)}) is not None:
         return False
     group_id = sql_groups.join(connection, [entry])[entry.fingerprint.id]
-    row = letter_row(letter_id, entry, group_id, now)
+    columns = columns_of(connection, entry.queue)
+    row = letter_row(letter_id, entry, group_id, now, columns)
     if connection.execute(_new_letter(connection.dialect.name), row).scalar() is None:
         return False
     connection.execute(_new_revision, original(letter_id, entry))
-    sql_failures.add(connection, letter_id, 1, entry.failures)
-    sql_audit.write(connection, recorded(letter_id, entry))
+    sql_failures.add(connection, letter_id, 1, entry.failures, entry.queue)
+    sql_audit.write(connection, recorded(letter_id, entry, columns))
     return True
 
 
@@ -83,9 +88,9 @@ def original(letter_id: str, entry: Entry) -> Values:
     return {"letter_id": letter_id, "number": 0, "at": entry.at, **by, **first_content(entry.message)}
 
 
-def recorded(letter_id: str, entry: Entry) -> Values:
+def recorded(letter_id: str, entry: Entry, columns: Columns = PLAIN) -> Values:
     """The first line of the history."""
-    by = Actor(entry.by, entry.quarantine or "")
+    by = Actor(entry.by, columns.text(entry.quarantine or ""))
     return sql_audit.line(sql_audit.RECORDED, letter_id, at=entry.at, by=by, after=str(_first_status(entry)))
 
 
@@ -102,7 +107,7 @@ def _new_letter(dialect: str) -> Insert:
 _new_revision = revisions.insert()
 
 
-def letter_row(letter_id: str, entry: Entry, group_id: str, now: datetime) -> Values:
+def letter_row(letter_id: str, entry: Entry, group_id: str, now: datetime, columns: Columns = PLAIN) -> Values:
     key, event = identity_key(entry.identity), describe(entry.message, entry.queue)
     return {
         "id": letter_id,
@@ -115,7 +120,7 @@ def letter_row(letter_id: str, entry: Entry, group_id: str, now: datetime) -> Va
         "source": entry.message.source,
         "sent_at": entry.message.sent_at,
         "queue": entry.queue,
-        "how": _cause(entry, generation=1),
+        "how": _cause(entry, 1, columns),
         "generation": 1,
         "revision": 0,
         "fence": 0,
@@ -127,15 +132,23 @@ def letter_row(letter_id: str, entry: Entry, group_id: str, now: datetime) -> Va
         "created_at": entry.at,
         "first_attempt_at": entry.first_attempt_at,
         "last_attempt_at": entry.failures[-1].at,
-        "event_type": event.event_type,
-        "source_id": event.source_id,
-        "correlation_id": event.correlation_id,
         "lane": None,
-        **_latest(entry, group_id),
+        **_facts(event, entry.queue, columns),
+        **_latest(entry, group_id, columns),
     }
 
 
-def _latest(entry: Entry, group_id: str) -> Values:
+def _facts(event: Event, queue: str, columns: Columns) -> Values:
+    """What the message says about itself. The queue's own name, which stands for an event type, is nobody's."""
+    type_ = event.event_type
+    return {
+        "event_type": type_ if type_ == queue else columns.fact(EVENT_TYPE, type_),
+        "source_id": columns.fact(SOURCE_ID, event.source_id),
+        "correlation_id": columns.fact(CORRELATION_ID, event.correlation_id),
+    }
+
+
+def _latest(entry: Entry, group_id: str, columns: Columns) -> Values:
     """What the last failure says about the letter."""
     last = entry.failures[-1]
     return {
@@ -144,6 +157,7 @@ def _latest(entry: Entry, group_id: str) -> Values:
         "fingerprint": entry.fingerprint.id,
         "short_type": short_type(last),
         **failure_columns(last),
+        "text": columns.failure_text(last),
         **({} if entry.lane is None else {"lane": entry.lane}),
     }
 
@@ -172,7 +186,7 @@ def _returned(connection: Connection, entry: Entry, known: Row[Any], now: dateti
     if _only_parked(entry):
         return _parked_again(connection, entry, known, now)
     generation = known.generation + 1
-    sql_failures.add(connection, known.id, generation, entry.failures)
+    sql_failures.add(connection, known.id, generation, entry.failures, known.queue)
     counted = _one_more_delivery(entry, known) | {"generation": generation}
     group_id = sql_groups.join(connection, [entry])[entry.fingerprint.id]
     connection.execute(
@@ -180,7 +194,8 @@ def _returned(connection: Connection, entry: Entry, known: Row[Any], now: dateti
         .where(redrives.c.redrive_id == known.issued_id, redrives.c.returned_as.is_(None))
         .values(returned_as=generation, outcome=_CAME_BACK, outcome_at=now, **_groups(known, group_id))
     )
-    if _come_back(connection, entry, counted | _latest(entry, group_id), known, now):
+    latest = _latest(entry, group_id, columns_of(connection, known.queue))
+    if _come_back(connection, entry, counted | latest, known, now):
         return Recorded.CAME_BACK
     # A redrive that no longer decides (the letter was restored, discarded or redriven anew meanwhile): its
     # failures are one more life of the letter, its status is for the later decision to say.
@@ -220,7 +235,7 @@ def _groups(known: Row[Any], returned: str) -> Values:
 
 def _come_back(connection: Connection, entry: Entry, values: Values, known: Row[Any], now: datetime) -> bool:
     """T3; False if the letter's status does not allow it or another redrive decides."""
-    cause = _cause(entry, values["generation"])
+    cause = _cause(entry, values["generation"], columns_of(connection, known.queue))
     after = target(Transition.CAME_BACK if cause is None else Transition.QUARANTINE)
     values = values | {"status": str(after), "how": cause, "redrive_id": None, "refusals": 0}
     current = (letters.c.id == known.id, letters.c.redrive_id == known.issued_id)
@@ -236,7 +251,7 @@ def _fold(connection: Connection, entry: Entry, known: Row[Any], *, generation: 
     """T2. An entry that was counted before is a repeated write: no change."""
     last = entry.failures[-1]
     counted = known.delivered_at == entry.at or sql_failures.is_told(connection, known.id, generation, last)
-    if sql_failures.add_unknown(connection, known.id, generation, entry.failures) or not counted:
+    if sql_failures.add_unknown(connection, known.id, generation, entry.failures, known.queue) or not counted:
         values = _one_more_delivery(entry, known)
         connection.execute(update(letters).where(letters.c.id == known.id).values(values))
 
@@ -251,15 +266,15 @@ def _one_more_delivery(entry: Entry, known: Row[Any]) -> Values:
     }
 
 
-def _cause(entry: Entry, generation: int) -> str | None:
+def _cause(entry: Entry, generation: int, columns: Columns) -> str | None:
     """Why the letter must wait for a person (T14), if it must."""
     if entry.quarantine is not None:
-        return cut(entry.quarantine, HOW_BUDGET)
+        return cut(columns.text(entry.quarantine), HOW_BUDGET)
     return GENERATION_LIMIT if generation > MAX_GENERATIONS else None
 
 
 def _quarantine(connection: Connection, entry: Entry, known: Row[Any], now: datetime, generation: int = 1) -> None:
-    cause = _cause(entry, generation)
+    cause = _cause(entry, generation, columns_of(connection, known.queue))
     if cause is not None:
         by = Actor(entry.by, cause)
         quarantine(connection, known.id, before=known.status, cause=cause, by=by, now=now)

@@ -49,8 +49,8 @@ class Ending(NamedTuple):
         return Actor(actor.name, self.reason or actor.reason)
 
 
-def settle(connection: Connection, settled: Sequence[Settled], *, by: Actor, now: datetime) -> int:
-    """How many of them were changed."""
+def settle(connection: Connection, settled: Sequence[Settled], *, by: Actor, now: datetime) -> list[str]:
+    """The letters of those that were changed."""
     for each in settled:
         if each.outcome not in SETTLED:
             name = each.outcome.name
@@ -58,15 +58,15 @@ def settle(connection: Connection, settled: Sequence[Settled], *, by: Actor, now
     return end(connection, [Ending.of(each) for each in settled], by=by, now=now)
 
 
-def end(connection: Connection, endings: Sequence[Ending], *, by: Actor, now: datetime) -> int:
-    changed = 0
+def end(connection: Connection, endings: Sequence[Ending], *, by: Actor, now: datetime) -> list[str]:
+    changed: list[str] = []
     for lot in lots(sorted({each.letter_id for each in endings})):
         mine = set(lot)
         open_ones = _open(connection, [each for each in endings if each.letter_id in mine])
         for outcome in SETTLED:
             _close_all(connection, outcome, [each for each in open_ones if each.outcome is outcome], by, now)
         _give_up(connection, [each for each in open_ones if each.outcome is Transition.REFUSED], by, now)
-        changed += len(open_ones)
+        changed += [each.letter_id for each in open_ones]
     return changed
 
 

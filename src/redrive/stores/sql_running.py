@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from redrive.clock import new_id
+from redrive.dead_letter import Actor
 from redrive.errors import Undecided
 from redrive.run_request import check_key
 from redrive.stores import (
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from redrive.clock import Clock
-    from redrive.dead_letter import Actor, Claim, Happening
+    from redrive.dead_letter import Claim, Happening
     from redrive.run import Approval, LetterOutcome, Run, RunChange, RunPlan, Settled, Taken
+    from redrive.stores.sql_ledger import Ledger
     from redrive.stores.sql_runs_recounting import Recounting
 
 T = TypeVar("T")
@@ -40,6 +42,7 @@ T = TypeVar("T")
 
 class SqlRunning(ABC):
     _clock: Clock
+    _ledger: Ledger
     _recounting: Recounting
 
     @abstractmethod
@@ -68,8 +71,8 @@ class SqlRunning(ABC):
             await self.index(at_most=INDEXED_FIRST)
 
         def unit(connection: Connection) -> Run:
-            now = self._now(connection)
-            return sql_runs.create(connection, run_id, plan, by=by, approval=approval, now=now, key=key)
+            made = partial(sql_runs.create, connection, run_id, plan, by=by, approval=approval, key=key)
+            return made(now=self._now(connection), ledger=self._ledger)
 
         try:
             return await self._change(unit, 0)
@@ -90,7 +93,8 @@ class SqlRunning(ABC):
 
     async def change_run(self, run_id: str, change: RunChange, *, by: Actor, seen: datetime | None = None) -> Run:
         def unit(connection: Connection) -> Run:
-            return sql_runs.change(connection, run_id, change, by=by, now=self._now(connection), seen=seen)
+            changed = partial(sql_runs.change, connection, run_id, change, by=by, seen=seen)
+            return changed(now=self._now(connection), ledger=self._ledger)
 
         return await self._change(unit, 0)
 
@@ -102,11 +106,16 @@ class SqlRunning(ABC):
 
         return await self._change(unit, at_most)
 
-    async def settle_together(self, settled: Sequence[Settled], *, by: Actor) -> int:
+    async def settle_together(self, settled: Sequence[Settled], *, by: Actor, decided: bool = False) -> int:
         now = self._clock.now()
-        return await self._change(
-            lambda connection: sql_redrive.settle(connection, settled, by=by, now=now), len(settled)
-        )
+
+        def unit(connection: Connection) -> int:
+            changed = sql_redrive.settle(connection, settled, by=by, now=now)
+            if decided:
+                sql_runs_doubt.tell(connection, self._ledger, settled, changed, by=by, now=now)
+            return len(changed)
+
+        return await self._change(unit, len(settled))
 
     async def let_go(self, claims: Sequence[Claim], *, after: float = 0.0, unsent: bool = False) -> None:
         def unit(connection: Connection) -> None:
@@ -121,13 +130,15 @@ class SqlRunning(ABC):
             lambda connection: sql_runs_doubt.number(connection, run_id, self._now(connection))
         )
 
-    async def take_doubtful(self, run_id: str, *, owner: str, at_most: int, lease: float) -> list[Claim]:
-        size = page_size(at_most)
+    async def take_doubtful(
+        self, run_id: str, *, owner: str, at_most: int, lease: float, by: Actor | None = None
+    ) -> list[Claim]:
+        size, actor = page_size(at_most), by or Actor(owner)
 
         def unit(connection: Connection) -> list[Claim]:
             now = self._now(connection)
             claiming = Claiming(owner, now + timedelta(seconds=lease), now, run_id)
-            return sql_runs_doubt.take(connection, claiming, size)
+            return sql_runs_doubt.take(connection, claiming, size, by=actor, ledger=self._ledger)
 
         return await self._change(unit, size)
 
@@ -159,16 +170,12 @@ class SqlRunning(ABC):
         def unit(connection: Connection) -> Run | None:
             if not sql_runs_rules.is_behind(connection, plan.rule, behind):
                 return None
-            now = self._now(connection)
-            return sql_runs.create(connection, run_id, plan, by=by, approval=approval, now=now)
+            made = partial(sql_runs.create, connection, run_id, plan, by=by, approval=approval)
+            return made(now=self._now(connection), ledger=self._ledger)
 
         return await self._change(unit, 0)
 
     async def assume(self, letter_ids: Sequence[str], *, sent_before: datetime, by: Actor) -> int:
-        now = self._clock.now()
-        return await self._change(
-            lambda connection: sql_assuming.assume(
-                connection, letter_ids, sent_before=sent_before, by=by, now=now
-            ),
-            len(letter_ids),
-        )
+        unit = partial(sql_assuming.assume, letter_ids=letter_ids, sent_before=sent_before, by=by)
+        written = partial(unit, now=self._clock.now(), ledger=self._ledger)
+        return await self._change(written, len(letter_ids))

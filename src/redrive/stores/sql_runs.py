@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from sqlalchemy import select, update
 
 from redrive.errors import NotFound, Refused, TransitionRefused, UsageError
+from redrive.ledger import RUN, Deed, Subject
 from redrive.message import cut
 from redrive.run import CHANGES, ENDED, MAX_RATE, Approval, Run, RunChange, RunStatus
 from redrive.run_request import check_reason, check_same
@@ -14,6 +16,7 @@ from redrive.stores import sql_audit, sql_runs_lanes, sql_runs_letting_go, sql_r
 from redrive.stores.expressions import begins_with
 from redrive.stores.schema import NOT_ENDED, audit, runs
 from redrive.stores.sql_audit import NAME_BUDGET, REASON_BUDGET
+from redrive.stores.sql_ledger import NO_LEDGER
 from redrive.stores.sql_read import MAX_IDS, SHORTEST_BEGINNING
 from redrive.stores.sql_runs_outcomes import progress_of
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from redrive.dead_letter import Actor, Happening
     from redrive.run import Progress, RunPlan
     from redrive.stores.expressions import Values
+    from redrive.stores.sql_ledger import Ledger
 
     Count = Callable[[Connection, Sequence[Row[Any]]], dict[str, Progress]]
 
@@ -57,6 +61,7 @@ def create(
     approval: Approval | None,
     now: datetime,
     key: str | None = None,
+    ledger: Ledger = NO_LEDGER,
 ) -> Run:
     """The run that was made before under that id, or by that key, if there is one."""
     known = _made_before(connection, run_id, plan, key)
@@ -88,7 +93,15 @@ def create(
     }
     connection.execute(runs.insert(), row | _approval_columns(approval))
     _tell(connection, run_id, REQUESTED, by=by, before="", after=status, now=now)
+    deed = Deed(what=REQUESTED, subject=Subject.of(RUN, [run_id]), after=_shown(status, plan, total))
+    signed = msgspec.structs.replace(by, reason=by.reason or plan.reason)
+    ledger.write(connection, deed, by=signed, now=now)
     return _existing(connection, run_id)
+
+
+def _shown(status: RunStatus, plan: RunPlan, total: int) -> str:
+    """What was asked for, as an approval is bound to it."""
+    return f"{status}, letters {total}, plan {plan.digest(total)}"
 
 
 def _made_before(connection: Connection, run_id: str, plan: RunPlan, key: str | None) -> Run | None:
@@ -155,6 +168,7 @@ def change(
     by: Actor,
     now: datetime,
     seen: datetime | None = None,
+    ledger: Ledger = NO_LEDGER,
 ) -> Run:
     known = _one(connection, run_id)
     if known is None:
@@ -173,6 +187,9 @@ def change(
     if rule.target in ENDED:
         sql_runs_lanes.leave_all(connection, run.id)
         sql_runs_letting_go.give_back(connection, run.id, rule.target, by, now)
+    subject = Subject.of(RUN, [run.id])
+    deed = Deed(what=_HAPPENED[wanted], subject=subject, before=run.status, after=str(rule.target))
+    ledger.write(connection, deed, by=by, now=now)
     return _existing(connection, run.id)
 
 

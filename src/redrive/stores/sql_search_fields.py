@@ -14,7 +14,7 @@ from redrive.stores.schema import groups, letters
 from redrive.stores.sql_rows import TYPE_BUDGET
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlalchemy import ColumnElement
 
@@ -97,9 +97,19 @@ def _compared(term: FieldTerm, column: ColumnElement[Any]) -> ColumnElement[bool
         holds: ColumnElement[bool] = column != ""
     elif term.op is Op.BEGINS:
         holds = or_(false(), *(begins(column, str(value)) for value in term.values))
+    elif term.op is Op.FITS:
+        holds = _fits(column, [str(value) for value in term.values])
     else:
         holds = column.in_(term.values)
     return and_(column.is_not(None), holds) if getattr(column, "nullable", False) else holds
+
+
+def _fits(column: ColumnElement[str], patterns: Sequence[str]) -> ColumnElement[bool]:
+    """As `access.fits` has it, for any of the patterns."""
+    names = [each for each in patterns if not each.endswith("*")]
+    beginnings = [each[:-1] for each in patterns if each.endswith("*")]
+    named = [column.in_(names)] if names else []
+    return or_(false(), *named, *(begins(column, each) for each in beginnings))
 
 
 def _first_behind(beginning: str) -> str | None:

@@ -7,7 +7,10 @@
 3. Their parts are written anew and the rows leave the queue, in the same transaction.
 
 Nothing here locks a letter: who records, changes or purges one never waits for this, except a purge that meets the
-very letters of a batch.
+very letters of a batch, and whoever meets a letter whose columns are being masked (`sql_masking`).
+
+In a store with privacy the index holds what is shown to everybody, and tokens of what is masked there. Parts that
+were made without, by an older Redrive, are made anew when nothing else waits.
 """
 
 from __future__ import annotations
@@ -20,16 +23,23 @@ from sqlalchemy import ARRAY, BigInteger, Boolean, Text, and_, bindparam, case, 
 from redrive.headers import decode_headers
 from redrive.message import MAX_ENVELOPE_BYTES, Message
 from redrive.search_document import MAX_SEARCHED
+from redrive.stores.blind_tokens import blind_tokens
 from redrive.stores.columns import escape, microseconds
-from redrive.stores.schema import letters, revisions, search_parts, search_queue
+from redrive.stores.private import private_of
+from redrive.stores.schema import NOT_PRIVATE, failures, letters, revisions, search_parts, search_queue
 from redrive.stores.search_parts import as_tokens, as_vector, parts_of
+from redrive.stores.sql_masking import mask_columns
+from redrive.stores.sql_scope import inside, scope_terms
+from redrive.stores.told import retell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from sqlalchemy import Connection, Row, Select
 
+    from redrive.access import Scope
     from redrive.stores.expressions import Values
+    from redrive.stores.search_parts import Part
 
 BATCH = 250
 """Letters at once, at most: they are committed together, and nobody else writes to a file of SQLite meanwhile."""
@@ -38,9 +48,35 @@ _MOST_BYTES = 1024 * 1024
 _NO_MATTER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def backlog(connection: Connection) -> int:
+def backlog(connection: Connection, within: Scope = None) -> int:
     """Letters that wait to be indexed; one that changed meanwhile may count twice."""
-    return connection.scalar(select(func.count()).select_from(search_queue)) or 0
+    waiting = select(func.count()).select_from(search_queue)
+    if scope_terms(within):
+        waiting = waiting.join(letters, letters.c.id == search_queue.c.letter_id)
+        waiting = waiting.where(*inside(letters.c.queue, within))
+    return connection.scalar(waiting) or 0
+
+
+def outdated(connection: Connection, within: Scope = None) -> int:
+    """Letters whose parts were made without masks."""
+    plain = select(func.count(search_parts.c.letter_id.distinct())).where(NOT_PRIVATE)
+    if scope_terms(within):
+        plain = plain.join(letters, letters.c.id == search_parts.c.letter_id)
+        plain = plain.where(*inside(letters.c.queue, within))
+    return connection.scalar(plain) or 0
+
+
+def is_outdated(connection: Connection) -> bool:
+    return connection.scalar(select(search_parts.c.letter_id).where(NOT_PRIVATE).limit(1)) is not None
+
+
+def queue_outdated(connection: Connection, at_most: int = BATCH) -> int:
+    """So many of them wait to be indexed from now on. One that is queued by two processes is indexed twice."""
+    plain = select(search_parts.c.letter_id).where(NOT_PRIVATE).limit(at_most)
+    found = list(dict.fromkeys(connection.scalars(plain)))
+    if found:
+        connection.execute(search_queue.insert(), [{"letter_id": each} for each in found])
+    return len(found)
 
 
 def is_waiting(connection: Connection) -> bool:
@@ -53,6 +89,9 @@ def index_waiting(connection: Connection, at_most: int = BATCH) -> int:
     if not rows:
         return 0
     taken = _fitting(connection, rows)
+    if private_of(connection) is not None:
+        in_use = mask_columns(connection, taken)
+        taken = [each for each in taken if each not in in_use]
     _write(connection, list(_read(connection, taken)), taken)
     done = [row.id for row in rows if row.letter_id in taken]
     connection.execute(delete(search_queue).where(search_queue.c.id.in_(done)))
@@ -97,15 +136,47 @@ def _read(connection: Connection, letter_ids: Sequence[str]) -> Iterator[Values]
     size = func.length(revisions.c.body)
     beginning = func.substr(revisions.c.body, 1, MAX_SEARCHED + 1)
     body = case((size > MAX_ENVELOPE_BYTES, beginning), else_=revisions.c.body).label("body")
-    columns = (letters.c.id, letters.c.created_at, letters.c.type, letters.c.text, revisions.c.headers)
-    query = _current(*columns, body)
+    columns = (letters.c.id, letters.c.queue, letters.c.created_at, letters.c.type, letters.c.text)
+    query = _current(*columns, revisions.c.headers, revisions.c.key, body)
     write = as_vector if connection.dialect.name == "postgresql" else as_tokens
+    parts = _as_it_is if private_of(connection) is None else _with_masks(connection, letter_ids)
     for row in connection.execute(query.where(letters.c.id.in_(letter_ids))):
         headers = decode_headers(row.headers)
-        message = Message(id="", queue="", body=row.body, headers=headers, sent_at=_NO_MATTER)
-        for part in parts_of(row.type, row.text, message):
+        message = Message(id="", queue="", body=row.body, headers=headers, key=row.key, sent_at=_NO_MATTER)
+        for part in parts(row, message):
             own = {"letter_id": row.id, "created_at": row.created_at, "loose": part.loose}
-            yield own | {"words": write(part), "facts": part.facts}
+            yield own | {"words": write(part), "facts": part.facts, "private": parts is not _as_it_is}
+
+
+def _as_it_is(row: Row[Any], message: Message) -> Iterator[Part]:
+    return parts_of(row.type, row.text, message)
+
+
+def _with_masks(
+    connection: Connection, letter_ids: Sequence[str]
+) -> Callable[[Row[Any], Message], Iterator[Part]]:
+    private = private_of(connection)
+    index = None if private is None else private.index(connection)
+    if private is None or index is None:
+        raise LookupError("the key of the blind index is made before anything is indexed")
+    errors = _errors(connection, letter_ids)
+
+    def parts(row: Row[Any], message: Message) -> Iterator[Part]:
+        masker = private.columns(row.queue).masker
+        masked = masker.message(message)
+        error = errors.get(row.id, row.text)
+        blind = blind_tokens(message, masked, error, masker, index) if masker.enabled else []
+        return parts_of(row.type, masker.text(row.text), masked, blind)
+
+    return parts
+
+
+def _errors(connection: Connection, letter_ids: Sequence[str]) -> dict[str, str]:
+    """The exact text of each letter's newest failure, which the letter's own row has with masks."""
+    number = (failures.c.generation, failures.c.attempt)
+    newest = select(failures.c.letter_id, failures.c.told).where(failures.c.letter_id.in_(letter_ids))
+    newest = newest.join(letters, and_(letters.c.id == failures.c.letter_id, letters.c.generation == number[0]))
+    return {row.letter_id: retell(row.told).text for row in connection.execute(newest.order_by(*number))}
 
 
 def _current(*columns: Any) -> Select[Any]:
@@ -123,12 +194,19 @@ def _write(connection: Connection, rows: Sequence[Values], replaced: list[str]) 
         connection.execute(search_parts.insert(), rows)
 
 
-_ARRAYS = {"letter_id": Text, "created_at": BigInteger, "loose": Boolean, "words": Text, "facts": Text}
+_ARRAYS = {
+    "letter_id": Text,
+    "created_at": BigInteger,
+    "loose": Boolean,
+    "words": Text,
+    "facts": Text,
+    "private": Boolean,
+}
 _NEW_PARTS = text(
-    "INSERT INTO search_parts (letter_id, created_at, loose, words, facts)"
-    " SELECT new.letter_id, new.created_at, new.loose, new.words::tsvector, new.facts::jsonb"
-    " FROM unnest(:letter_id, :created_at, :loose, :words, :facts)"
-    " AS new (letter_id, created_at, loose, words, facts)"
+    "INSERT INTO search_parts (letter_id, created_at, loose, words, facts, private)"
+    " SELECT new.letter_id, new.created_at, new.loose, new.words::tsvector, new.facts::jsonb, new.private"
+    " FROM unnest(:letter_id, :created_at, :loose, :words, :facts, :private)"
+    " AS new (letter_id, created_at, loose, words, facts, private)"
 ).bindparams(*(bindparam(name, type_=ARRAY(each)) for name, each in _ARRAYS.items()))
 # Arrays in one statement: a row each would cost a message each.
 
@@ -140,4 +218,5 @@ def _columns(rows: Sequence[Values]) -> Values:
         "loose": [row["loose"] for row in rows],
         "words": [row["words"] for row in rows],
         "facts": [row["facts"] for row in rows],
+        "private": [row["private"] for row in rows],
     }

@@ -12,12 +12,13 @@ from sqlalchemy import Text, and_, cast, literal, not_, or_
 from sqlalchemy.dialects.postgresql import JSONPATH, TSQUERY
 
 from redrive.search_terms import HeaderTerm, Op, TextTerm, index_of, number_of
+from redrive.stores.blind_terms import blind_tokens_of
 from redrive.stores.columns import escape
 from redrive.stores.search_tokens import LOOSE, are_exact, tokens_for
 from redrive.words import LONGEST_PHRASE, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sqlalchemy import ColumnElement
 
@@ -32,23 +33,38 @@ def matching(term: IndexTerm, part: Any) -> ColumnElement[bool]:
     """Whether a row of `search_parts`, by its columns, matches; the index finds those that do."""
     if isinstance(term, TextTerm):
         return indexed(term, part)
-    inside = probing(term, part)
-    return and_(indexed(term, part), or_(not_(part.loose), inside) if are_exact(term) else inside)
+    inside = _inside(term, part)
+    found = _has(part, _any_of((*tokens_for(term), LOOSE)))
+    plain = and_(found, or_(not_(part.loose), inside) if are_exact(term) else inside)
+    return _or_blind(plain, term, part)
 
 
 def indexed(term: IndexTerm, part: Any) -> ColumnElement[bool]:
     """What the index alone says: true of every row that matches, and of some more."""
     if isinstance(term, TextTerm):
         return _has(part, tsquery(term))
-    return _has(part, " | ".join(f"'{token}'" for token in (*tokens_for(term), LOOSE)))
+    return _has(part, _any_of((*tokens_for(term), LOOSE, *blind_tokens_of(term))))
 
 
 def probing(term: IndexTerm, part: Any) -> ColumnElement[bool]:
     """The same, for a row that is at hand."""
     if isinstance(term, TextTerm):
         return _has(part, tsquery(term))
+    return _or_blind(_inside(term, part), term, part)
+
+
+def _inside(term: DataTerm | HeaderTerm, part: Any) -> ColumnElement[bool]:
     inside: ColumnElement[bool] = part.facts.bool_op("@@")(cast(literal(jsonpath(term), Text), JSONPATH))
     return inside
+
+
+def _or_blind(plain: ColumnElement[bool], term: IndexTerm, part: Any) -> ColumnElement[bool]:
+    blind = blind_tokens_of(term)
+    return or_(plain, _has(part, _any_of(blind))) if blind else plain
+
+
+def _any_of(tokens: Iterable[str]) -> str:
+    return " | ".join(f"'{token}'" for token in tokens)
 
 
 def _has(part: Any, query: str) -> ColumnElement[bool]:
@@ -57,9 +73,12 @@ def _has(part: Any, query: str) -> ColumnElement[bool]:
 
 
 def tsquery(term: TextTerm) -> str:
-    """The words next to each other, the last one perhaps only begun. Words hold neither quote nor backslash."""
+    """The words next to each other, the last one perhaps only begun, or what stands for them under a mask. Words
+    hold neither quote nor backslash.
+    """
     phrase = " <-> ".join(f"'{word}'" for word in words(term.text)[:LONGEST_PHRASE])
-    return phrase + ":*" if term.begins else phrase
+    blind = blind_tokens_of(term)
+    return phrase + ":*" if term.begins else f"({phrase}) | {_any_of(blind)}" if blind else phrase
 
 
 def jsonpath(term: DataTerm | HeaderTerm) -> str:

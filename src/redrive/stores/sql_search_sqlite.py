@@ -15,12 +15,14 @@ from sqlalchemy import Integer, Text, and_, func, literal, literal_column, not_,
 
 from redrive.search_match import data_matches, header_matches
 from redrive.search_terms import DataTerm, HeaderTerm, TextTerm
+from redrive.stores.blind_terms import blind_tokens_of
 from redrive.stores.columns import escape, unescape
 from redrive.stores.search_tokens import LOOSE, are_exact, tokens_for
 from redrive.words import LONGEST_PHRASE, words
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable
 
     from sqlalchemy import ColumnElement
 
@@ -36,9 +38,15 @@ def matching(term: TextTerm | DataTerm | HeaderTerm, part: Any) -> ColumnElement
     """Whether a row of `search_parts`, by its columns, matches."""
     if isinstance(term, TextTerm):
         return _has(part, full_text_query(term))
-    found = _has(part, " OR ".join(f'"{token}"' for token in (*tokens_for(term), LOOSE)))
+    found = _has(part, _any_of((*tokens_for(term), LOOSE)))
     inside = getattr(func, _HOLDS)(part.facts, msgspec.json.encode(term).decode()) == 1
-    return and_(found, or_(not_(part.loose), inside) if are_exact(term) else inside)
+    plain = and_(found, or_(not_(part.loose), inside) if are_exact(term) else inside)
+    blind = blind_tokens_of(term)
+    return or_(plain, _has(part, _any_of(blind))) if blind else plain
+
+
+def _any_of(tokens: Iterable[str]) -> str:
+    return " OR ".join(f'"{token}"' for token in tokens)
 
 
 def _has(part: Any, query: str) -> ColumnElement[bool]:
@@ -49,11 +57,11 @@ def _has(part: Any, query: str) -> ColumnElement[bool]:
 
 
 def full_text_query(term: TextTerm) -> str:
-    """The words next to each other, the last one perhaps only begun. In quotes nothing but a quote has a meaning,
-    and no word holds one.
+    """The words next to each other, the last one perhaps only begun, or what stands for them under a mask. In
+    quotes nothing but a quote has a meaning, and no word holds one.
     """
     phrase = " ".join(words(term.text)[:LONGEST_PHRASE])
-    return f'"{phrase}"' + " *" * term.begins
+    return _any_of((phrase, *blind_tokens_of(term))) + " *" * term.begins
 
 
 def make_searchable(connection: sqlite3.Connection) -> sqlite3.Connection:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 SIGNING_KEY = "signing key"
+BLIND_INDEX_KEY = "blind index key"
+BLIND_INDEX_CHECK = "blind index check"
 
 
 def find_secret(connection: Connection, name: str) -> bytes | None:

@@ -10,7 +10,9 @@ from sqlalchemy import bindparam, literal, select, tuple_
 
 from redrive.letter_query import MAX_PAGE
 from redrive.search_terms import Field, FieldTerm, Filter, Op
+from redrive.stores.blind_terms import blinded
 from redrive.stores.schema import groups, letters
+from redrive.stores.sql_scope import scope_terms
 from redrive.stores.sql_search import conditions
 from redrive.stores.sql_search_fields import field_condition
 
@@ -27,7 +29,7 @@ _MOST_OWNED = 1000
 
 
 def terms_of(query: LetterQuery) -> tuple[Term, ...]:
-    """The query's own fields as terms, and those of its filter."""
+    """The query's own fields as terms, those of its filter, and whose letters they may be."""
     given = (
         (Field.STATUS, Op.IS, query.status),
         (Field.QUEUE, Op.IS, query.queue),
@@ -38,14 +40,15 @@ def terms_of(query: LetterQuery) -> tuple[Term, ...]:
         (Field.CREATED, Op.MORE, query.created_after),
     )
     own = (FieldTerm(field=field, op=op, values=(value,)) for field, op, value in given if value is not None)
-    return (*own, *query.where.terms)
+    return (*own, *query.where.terms, *scope_terms(query.within))
 
 
 def with_owned_groups(connection: Connection, query: LetterQuery) -> LetterQuery:
     """The same query with groups in place of their owners. Databases then know how many letters to expect; what a
-    question inside the question finds, they guess.
+    question inside the question finds, they guess. Terms of the search index get the hashes of masked values.
     """
-    terms = tuple(_owned(connection, term) if _is_owner(term) else term for term in query.where.terms)
+    known = (_owned(connection, term) if _is_owner(term) else term for term in query.where.terms)
+    terms = blinded(connection, known)
     return query if terms == query.where.terms else replace(query, where=Filter(terms))
 
 

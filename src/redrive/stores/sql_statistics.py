@@ -4,43 +4,53 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 
 from redrive.dead_letter import OPEN, Status
 from redrive.statistics import FailureRate, HandlerTally, Statistics
 from redrive.stores.expressions import insert_into
 from redrive.stores.schema import groups, handler_attempts, letters
-from redrive.stores.sql_counters import count, totals_now
+from redrive.stores.sql_counters import HOUR, count, failed_within, first_hour, totals_now
+from redrive.stores.sql_scope import inside, scope_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection
 
-    from redrive.stores.sql_counters import Matching
+    from redrive.access import Scope
 
 MOST_NAMES = 1000
 """Queues, types and handlers in one answer: the most frequent. Names come from messages, and may be endless."""
 MOST_REASONS = 50
 
 
-def _open(columns: Any) -> list[ColumnElement[bool]]:
-    return [columns["status"].in_([str(status) for status in OPEN])]
+class Matching:
+    """Letters of the scope; if `statuses` are given, those that are in one of them."""
+
+    def __init__(self, within: Scope, statuses: Iterable[Status] = ()) -> None:
+        self._within = within
+        self._statuses = [str(status) for status in statuses]
+
+    def __call__(self, columns: Any) -> list[ColumnElement[bool]]:
+        status = [columns["status"].in_(self._statuses)] if self._statuses else []
+        return [*status, *inside(columns["queue"], self._within)]
 
 
-def statistics(connection: Connection, older_than: datetime | None) -> Statistics:
-    counted = dict(_counted(connection, "status"))
+def statistics(connection: Connection, older_than: datetime | None, within: Scope = None) -> Statistics:
+    every, are_open = Matching(within), Matching(within, OPEN)
+    counted = dict(_counted(connection, "status", every))
     by_status = {str(status): counted.get(str(status), 0) for status in Status}
     return Statistics(
         total=sum(by_status.values()),
         by_status=by_status,
-        by_queue=dict(_counted(connection, "queue", _open)),
-        by_type=dict(_counted(connection, "type", _open)),
-        reasons=_reasons(connection),
-        failure_rates=_failure_rates(connection),
-        oldest=_oldest(connection),
-        older=0 if older_than is None else count(connection, _open, None, older_than),
+        by_queue=dict(_counted(connection, "queue", are_open)),
+        by_type=dict(_counted(connection, "type", are_open)),
+        reasons=by_title(connection, are_open, within, MOST_REASONS),
+        failure_rates=_failure_rates(connection, within),
+        oldest=_oldest(connection, within),
+        older=0 if older_than is None else count(connection, are_open, None, older_than),
     )
 
 
@@ -59,41 +69,52 @@ def tally(connection: Connection, tallies: Sequence[HandlerTally]) -> None:
         connection.execute(add, row)
 
 
-def _counted(connection: Connection, by: str, matching: Matching | None = None) -> list[tuple[str, int]]:
+def _counted(connection: Connection, by: str, matching: Matching) -> list[tuple[str, int]]:
     now = totals_now()
     number, column = func.sum(now.c.letters), now.c[by]
-    query = select(column, number).where(*(matching(now.c) if matching else ())).group_by(column)
+    query = select(column, number).where(*matching(now.c)).group_by(column)
     query = query.having(number > 0).order_by(number.desc(), column)
     return [(name, int(count)) for name, count in connection.execute(query.limit(MOST_NAMES))]
 
 
-def _oldest(connection: Connection) -> datetime | None:
-    """Status by status, for each has its own place in the index."""
-    oldest = func.min(letters.c.created_at)
-    found = [connection.scalar(select(oldest).where(letters.c.status == str(status))) for status in OPEN]
+def _oldest(connection: Connection, within: Scope) -> datetime | None:
+    """Status by status, for each has its own place in the index. Counters tell from where on letters of the scope
+    are found there: before it may be any number of others.
+    """
+    oldest = select(func.min(letters.c.created_at)).where(*inside(letters.c.queue, within))
+    if scope_terms(within):
+        hour = first_hour(connection, Matching(within, OPEN))
+        if hour is None:
+            return None
+        oldest = oldest.where(*failed_within(hour * HOUR, (hour + 1) * HOUR))
+    found = [connection.scalar(oldest.where(letters.c.status == str(status))) for status in OPEN]
     return min((each for each in found if each is not None), default=None)
 
 
-def _reasons(connection: Connection) -> list[tuple[str, int]]:
+def by_title(connection: Connection, matching: Matching, within: Scope, limit: int) -> list[tuple[str, int]]:
+    """Causes by their titles, the most letters first.
+
+    Letters of the scope may be in a group of a queue outside of it, if somebody merged the two. Its title tells of
+    letters outside: such letters are told by the type of what was raised.
+    """
     now = totals_now()
-    number = func.sum(now.c.letters)
-    query = (
-        select(groups.c.title, number)
-        .join(now, now.c.group_id == groups.c.id)
-        .where(*_open(now.c))
-        .group_by(groups.c.title)
-        .having(number > 0)
-        .order_by(number.desc(), groups.c.title)
-        .limit(MOST_REASONS)
-    )
-    return [(title, int(count)) for title, count in connection.execute(query)]
+    title: ColumnElement[str] = groups.c.title
+    for own in inside(groups.c.queue, within):
+        title = case((own, groups.c.title), else_=now.c.short_type)
+    joined = select(title.label("title"), now.c.letters).join(now, now.c.group_id == groups.c.id)
+    told = joined.where(*matching(now.c)).subquery("told")
+    number = func.sum(told.c.letters)
+    query = select(told.c.title, number).group_by(told.c.title).having(number > 0)
+    rows = connection.execute(query.order_by(number.desc(), told.c.title).limit(limit))
+    return [(title, int(count)) for title, count in rows]
 
 
-def _failure_rates(connection: Connection) -> list[FailureRate]:
+def _failure_rates(connection: Connection, within: Scope) -> list[FailureRate]:
     """Per handler, over all its queues, the worst first."""
     succeeded = func.sum(handler_attempts.c.succeeded)
     failed = func.sum(handler_attempts.c.failed)
     query = select(handler_attempts.c.handler, succeeded, failed).group_by(handler_attempts.c.handler)
+    query = query.where(*inside(handler_attempts.c.queue, within))
     rows = connection.execute(query.order_by(failed.desc(), handler_attempts.c.handler).limit(MOST_NAMES))
     rates = [FailureRate(handler, int(good), int(bad)) for handler, good, bad in rows]
     return sorted(rates, key=lambda each: (-each.rate, each.handler))

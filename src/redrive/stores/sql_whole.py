@@ -7,14 +7,18 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from sqlalchemy import func, literal, select
 
+from redrive.message import cut
 from redrive.stores.columns import escape_all
 from redrive.stores.expressions import any_of, lots, one_of
+from redrive.stores.private import columns_of
 from redrive.stores.schema import audit, failures, letters, revisions
 from redrive.stores.sql_audit import happening
 from redrive.stores.sql_lanes import BLOCKED_BY
-from redrive.stores.sql_rows import letter_of, revisions_of, select_letters
+from redrive.stores.sql_rows import TEXT_BUDGET, letter_of, revisions_of, select_letters
+from redrive.stores.sql_scope import inside
 from redrive.stores.told import retell
 
 if TYPE_CHECKING:
@@ -22,7 +26,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Column, ColumnElement, Connection, Row, Table
 
+    from redrive.access import Scope
     from redrive.dead_letter import DeadLetter
+    from redrive.failure import Failure
+    from redrive.stores.private import Columns
 
 BUDGET = 8 * 1024 * 1024
 """Bytes of bodies, headers and failures that are read at once; one letter alone may be larger."""
@@ -64,10 +71,12 @@ _HELD = sum((func.coalesce(func.length(part), 0) for part in _parts), start=lite
 _WHOLE_SIZE = select(func.sum(_HELD)).where(any_of(revisions.c.letter_id))
 
 
-def read(connection: Connection, letter_ids: Sequence[str], *, story: bool) -> list[DeadLetter]:
+def read(
+    connection: Connection, letter_ids: Sequence[str], *, story: bool, within: Scope = None
+) -> list[DeadLetter]:
     """Those that exist, in the order of the ids. Without `story`, only the bodies are added to what a list has."""
     query = select_letters(BLOCKED_BY, bodies=not story).where(letters.c.id.in_(list(letter_ids)))
-    rows = connection.execute(query).all()
+    rows = connection.execute(query.where(*inside(letters.c.queue, within))).all()
     by_id = {row.id: row for row in rows}
     wanted = [by_id[letter_id] for letter_id in letter_ids if letter_id in by_id]
     if story:
@@ -83,15 +92,25 @@ def with_story(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Dea
     lines = _by_letter(connection, audit, ids, order=(audit.c.id,))
     for row in rows:
         every = revisions_of(row, edits[row.id])
-        yield letter_of(
+        failed = tuple(retell(each.told) for each in told[row.id])
+        whole = letter_of(
             row,
             next(each.message for each in every if each.number == row.revision),
-            failures=tuple(retell(each.told) for each in told[row.id]),
+            failures=failed,
             generations=tuple(each.generation for each in told[row.id]),
             revisions=every,
             history=tuple(happening(each) for each in lines[row.id]),
             blocked_by=row.blocked_by,
         )
+        exact = _exact_text(columns_of(connection, row.queue), row.text, failed)
+        yield whole if exact == row.text else replace(whole, text=exact)
+
+
+def _exact_text(columns: Columns, shown: str, failed: Sequence[Failure]) -> str:
+    """Of the failure that a letter is known by, whose text its row may have with masks."""
+    same = (each for each in reversed(failed) if columns.failure_text(each) == shown)
+    found = next(same, None)
+    return shown if found is None else cut(found.text, TEXT_BUDGET)
 
 
 def _sizes(connection: Connection, letter_ids: list[str], *, story: bool) -> Mapping[str, int]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from redrive.ledger import LedgerKey
+    from redrive.stores.private import Privacy
+
 T = TypeVar("T")
 
 
@@ -24,8 +27,15 @@ class SqliteStore(SqlStore):
     `sqlite:///:memory:` gone when closed. Opened on first use; several processes may use one file.
     """
 
-    def __init__(self, url: str, *, clock: Clock | None = None) -> None:
-        super().__init__(clock or SystemClock())
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        ledger_key: LedgerKey | None = None,
+        privacy: Privacy | None = None,
+    ) -> None:
+        super().__init__(clock or SystemClock(), ledger_key, privacy)
         self._file = SqliteFile(url)
         self._writer: GroupCommit[Connection] = GroupCommit(
             "store",
@@ -45,14 +55,14 @@ class SqliteStore(SqlStore):
         self._file.dispose()
 
     async def _write(self, unit: Callable[[Connection], T]) -> T:
-        return await self._writer.run(unit)
+        return await self._writer.run(self._lent(unit))
 
     async def _read(self, unit: Callable[[Connection], T]) -> T:
         if self._file.in_memory:  # its one connection is the writer's
-            return await self._writer.look(unit)
+            return await self._writer.look(self._lent(unit))
         if self._closed:
             raise Unreachable("the store is closed")
-        reading = asyncio.ensure_future(asyncio.to_thread(self._look, unit))
+        reading = asyncio.ensure_future(asyncio.to_thread(self._look, self._lent(unit)))
         self._reads.add(reading)
         reading.add_done_callback(self._read_done)
         # A thread cannot be cancelled; `close` waits for it, so that no connection outlives the store.

@@ -50,6 +50,7 @@ from redrive.testing.store_contract_runs_edit import EditingRunContract
 from redrive.testing.store_contract_runs_quarantined import QuarantinedRunContract
 from redrive.testing.store_contract_runs_settle import SettleTogetherContract, TakeOverContract
 from redrive.testing.store_contract_runs_take import CanaryContract, PaceContract, TakeContract
+from redrive.testing.store_contract_scope import ScopeContract, ScopedGroupContract, ScopedRunContract
 from redrive.testing.store_contract_search import (
     CountContract,
     IndexContract,
@@ -103,6 +104,9 @@ class StoreContract(
     CanaryContract,
     SettleTogetherContract,
     TakeOverContract,
+    ScopeContract,
+    ScopedGroupContract,
+    ScopedRunContract,
 ):
     async def test_what_was_written_is_there_when_the_store_is_opened_again(
         self, location: str, clock: ManualClock

@@ -27,6 +27,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.clock import new_id
 from redrive.dead_letter import OPEN, DeadLetter
@@ -35,6 +36,7 @@ from redrive.failure import Host
 from redrive.letter_query import MAX_PAGE, LetterQuery
 from redrive.message import Headers, Message
 from redrive.planning import plan
+from redrive.privacy.maskers import UNMASKED
 from redrive.settings import Settings
 from redrive.stores import open_store
 from redrive.testing.clock import ManualClock
@@ -95,7 +97,7 @@ class Bench:
         self.store = store
         self.transport = transport
         self.clock = clock
-        self.desk = Actions(store=store, transport=transport, clock=clock, actor="test")
+        self.desk = Actions(store=store, transport=transport, clock=clock, who=local("test"), masks=UNMASKED)
         self.letters: tuple[DeadLetter, ...] = ()
         self._settings = settings
 

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from redrive.clock import new_id
 from redrive.errors import CorruptFile, Refused, Unreachable
+from redrive.privacy.encryption.file_keys import NO_KEYS
 from redrive.upkeep.archive_file import ArchiveLines, digest_of, read_archive
+from redrive.upkeep.archive_sealing import SEALED_FOR, SealedWriter
 from redrive.upkeep.spool_segment import make_folder, sync_folder
 
 if TYPE_CHECKING:
@@ -28,15 +30,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from redrive.dead_letter import DeadLetter, Version
+    from redrive.privacy.encryption.file_keys import FileKeys
 
-_NAME = re.compile(r"letters-\d{8}T\d{6}Z-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl\.gz")
-_PART, _DAMAGED, _LOCK = ".part", ".damaged", ".lock"
+_NAME = re.compile(r"letters-\d{8}T\d{6}Z-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl\.gz(?:\.sealed)?")
+_PART, _DAMAGED, _LOCK, _SEALED = ".part", ".damaged", ".lock", ".sealed"
 _REMEDY = "nothing of it was purged; make room, or name another folder in [retention] archive"
 
 
 class Archive:
-    def __init__(self, folder: Path) -> None:
+    """`keys`: whether new files are sealed, and what opens those that are; plain ones are read in any case."""
+
+    def __init__(self, folder: Path, keys: FileKeys = NO_KEYS) -> None:
         self._folder = folder
+        self._keys = keys
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -58,10 +64,15 @@ class Archive:
             return []
         return newest_first(path for path in self._folder.iterdir() if _NAME.fullmatch(path.name))
 
+    def read(self, path: Path) -> Iterator[DeadLetter]:
+        """Every letter of a file that is sound and whose key is known."""
+        return read_archive(path, self._keys)
+
     def begin(self, at: datetime, *, by: str) -> NewArchive:
-        path = self._folder / f"letters-{at:%Y%m%dT%H%M%SZ}-{new_id()}.jsonl.gz"
+        ending = _SEALED if self._keys.seals else ""
+        path = self._folder / f"letters-{at:%Y%m%dT%H%M%SZ}-{new_id()}.jsonl.gz{ending}"
         try:
-            return NewArchive(path, at, by)
+            return NewArchive(path, at, by, self._keys)
         except OSError as error:
             self._fail(path, error)
 
@@ -83,16 +94,20 @@ class Archive:
 class NewArchive:
     """A file that is being written. For one thread at a time."""
 
-    def __init__(self, path: Path, at: datetime, by: str) -> None:
+    def __init__(self, path: Path, at: datetime, by: str, keys: FileKeys = NO_KEYS) -> None:
         self.path = path
         self.versions: list[Version] = []
         """The letters it holds, as they were when they were put in."""
         self._digests: dict[str, bytes] = {}
+        self._keys = keys
+        key = keys.new(SEALED_FOR) if keys.seals else None
         self._part = path.with_name(path.name + _PART)
         self._lines = ArchiveLines()
         descriptor = os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         self._file = os.fdopen(descriptor, "wb")
-        self._packed = gzip.GzipFile(fileobj=self._file, mode="wb", filename="", mtime=at.timestamp())
+        self._sealed = None if key is None else SealedWriter(self._file, key)
+        under = self._sealed or self._file
+        self._packed = gzip.GzipFile(fileobj=under, mode="wb", filename="", mtime=at.timestamp())
         self._packed.write(self._lines.head(written_at=at, by=by))
 
     def add(self, letter: DeadLetter) -> bool:
@@ -113,6 +128,8 @@ class NewArchive:
         try:
             self._packed.write(self._lines.end())
             self._packed.close()
+            if self._sealed is not None:
+                self._sealed.finish()
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
@@ -131,7 +148,7 @@ class NewArchive:
 
     def _compare(self) -> None:
         _forget_pages(self.path)
-        found = {letter.id: digest_of(letter) for letter in read_archive(self.path)}
+        found = {letter.id: digest_of(letter) for letter in read_archive(self.path, self._keys)}
         if found != self._digests:
             raise CorruptFile(f"the archive {self.path} does not hold what was written", remedy=_REMEDY)
 

@@ -7,7 +7,8 @@
 | last | `{"redrive_archive_end":{"letters":500,"sha256":"..."}}`: the digest of all lines before it |
 
 A letter is as letter_json.py has it, with every attempt, revision and line of history. Any program that reads gzip
-and JSON can read it. A file without its last line was cut off.
+and JSON can read it. A file without its last line was cut off. With encryption on, the gzip is sealed as
+archive_sealing.py has it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from redrive.errors import CorruptFile
+from redrive.errors import CorruptFile, KeyMissing
 from redrive.letter_json import letter_of, letter_values
+from redrive.privacy.encryption.file_keys import NO_KEYS
+from redrive.upkeep.archive_sealing import MAGIC, unsealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from redrive.dead_letter import DeadLetter
+    from redrive.privacy.encryption.file_keys import FileKeys
 
 VERSION = 1
 MAX_LINE = 512 * 1024 * 1024
@@ -149,10 +153,13 @@ class ArchiveReader:
             raise DamagedLine(self._number, "something stands behind its end")
 
 
-def read_archive(path: Path) -> Iterator[DeadLetter]:
-    """Every letter of a sound file. CorruptFile names the file and what is wrong, at the letter where it is."""
+def read_archive(path: Path, keys: FileKeys = NO_KEYS) -> Iterator[DeadLetter]:
+    """Every letter of a sound file. CorruptFile names the file and what is wrong, at the letter where it is.
+    KeyMissing if it is sealed and the key is not among those.
+    """
     try:
-        with gzip.open(path, "rb") as stream:
+        with path.open("rb") as file:
+            stream = gzip.GzipFile(fileobj=_opened(file, keys), mode="rb")
             for number, found in ArchiveReader(stream).letters():  # type: ignore[arg-type]  # reads like a BinaryIO
                 if isinstance(found, DamagedLine):
                     raise DamagedLine(number, str(found))  # noqa: TRY301  one place says which file it is
@@ -162,8 +169,16 @@ def read_archive(path: Path) -> Iterator[DeadLetter]:
             f"the archive {path} is damaged, line {damage.number}: {damage}",
             remedy="nothing was purged; look at the disk, and move the file away to go on",
         ) from None
+    except KeyMissing as missing:
+        raise missing.about(f"the archive {path}") from None
     except OSError as error:
         raise CorruptFile(f"the archive {path} cannot be read: {error.strerror or error}") from error
+
+
+def _opened(file: BinaryIO, keys: FileKeys) -> BinaryIO:
+    sealed = file.read(len(MAGIC)) == MAGIC
+    file.seek(0)
+    return unsealed(file, keys) if sealed else file
 
 
 def digest_of(letter: DeadLetter) -> bytes:

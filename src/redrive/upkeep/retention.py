@@ -25,7 +25,7 @@ from redrive.dead_letter import Actor
 from redrive.duration import short
 from redrive.letter_query import LetterQuery
 from redrive.pace import Pace
-from redrive.upkeep.archive_file import digest_of, read_archive
+from redrive.upkeep.archive_file import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,11 +110,10 @@ class Retention:
         self._clock_note.check(self._clock.now(), newest=moment, keep=keep)
 
     async def _finish_last(self, passage: _Passage, at_most: int | None) -> None:
-        files = [] if self._archive is None else self._archive.files()
-        if not files:
+        if self._archive is None or not (files := self._archive.files()):
             return
         # Files are written one after the other, so only the newest can hold what is not purged.
-        digests = await asyncio.to_thread(_digests_of, files[0])
+        digests = await asyncio.to_thread(_digests_of, self._archive, files[0])
         async with aclosing(self._store.whole(list(digests))) as letters:
             same = [each.version async for each in letters if digest_of(each) == digests[each.id]]
         # The limit may have been shorter when they were archived.
@@ -181,5 +180,5 @@ def before_now(clock: Clock, keep: float) -> datetime:
         return datetime.min.replace(tzinfo=UTC)  # nothing is that old
 
 
-def _digests_of(path: Path) -> dict[str, bytes]:
-    return {letter.id: digest_of(letter) for letter in read_archive(path)}
+def _digests_of(archive: Archive, path: Path) -> dict[str, bytes]:
+    return {letter.id: digest_of(letter) for letter in archive.read(path)}

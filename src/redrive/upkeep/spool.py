@@ -7,6 +7,7 @@
 3. Each entry goes to the sink, which commits it under its identity. A segment is deleted when all of its entries
    were taken. One that the sink never takes keeps its segment, and holds up no other entry.
 4. Damaged bytes are kept in `<segment>.corrupt` and reported, never skipped in silence.
+5. With encryption on, a segment is sealed with a data key of its own. One whose key is missing is kept as it is.
 
 Nothing records how far a segment is replayed, so no such record can be wrong: after a crash or a sink that
 failed, the segment is replayed from its beginning, and the store folds what it knows already (G3).
@@ -22,7 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from redrive import faults
-from redrive.errors import NotDurable, Unreachable
+from redrive.errors import KeyMissing, NotDurable, Unreachable
+from redrive.privacy.encryption.file_keys import NO_KEYS
 from redrive.upkeep.spool_record import encode_record
 from redrive.upkeep.spool_segment import AdoptedSegment, look, segments
 from redrive.upkeep.spool_writer import PendingRecord, SpoolWriter
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from redrive.dead_letter import Entry
+    from redrive.privacy.encryption.file_keys import FileKeys
 
 T = TypeVar("T")
 
@@ -60,12 +63,14 @@ class Spool:
     """One per process; several processes may share the folder.
 
     `max_bytes` limits all files of the folder together. Processes do not wait for each other to check it, so it
-    may be exceeded by what the others append in the same moment.
+    may be exceeded by what the others append in the same moment. `keys`: whether new segments are sealed, and what
+    opens those that are; plain ones are read in any case.
     """
 
-    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+    def __init__(self, folder: Path, *, max_bytes: int, keys: FileKeys = NO_KEYS) -> None:
         self._folder = folder
-        self._writer = SpoolWriter(folder, max_bytes)
+        self._keys = keys
+        self._writer = SpoolWriter(folder, max_bytes, keys)
         self._waiting: deque[PendingRecord] = deque()
         # One thread does all work on files, so they need no lock inside the process. It is not one of the
         # shared pool, where handlers that hang could take every place.
@@ -95,7 +100,7 @@ class Spool:
         replayed = corrupt = 0
         refusals: list[Exception] = []
         for path in await self._in_thread(self._sealed_segments):
-            adopted = await self._in_thread(_adopt, path)
+            adopted = await self._in_thread(_adopt, path, self._keys)
             if adopted is None:
                 continue
             try:
@@ -176,9 +181,14 @@ def _windows(entries: Sequence[Entry], *, careful: bool) -> Iterator[list[Entry]
         yield list(window.values())
 
 
-def _adopt(path: Path) -> AdoptedSegment | None:
+def _adopt(path: Path, keys: FileKeys) -> AdoptedSegment | None:
     try:
-        return AdoptedSegment.adopt(path)
+        return AdoptedSegment.adopt(path, keys)
+    except KeyMissing as error:
+        _warn(
+            "a spool segment is sealed with a key that is missing and is kept", segment=path.name, error=str(error)
+        )
+        return None
     except OSError as error:
         _warn("a spool segment cannot be read and is kept", segment=path.name, error=str(error))
         return None

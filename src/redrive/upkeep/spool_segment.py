@@ -2,6 +2,8 @@
 
 A segment is written by one process only, which holds its lock (flock) as long as it appends. Whoever gets the
 lock of a segment later, its own process or another after a death, is its one adopter: replays it and deletes it.
+
+Sealed segments have a name of their own: a process of a version that cannot read them leaves them alone.
 """
 
 from __future__ import annotations
@@ -15,15 +17,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from redrive import faults
 from redrive.clock import new_id
-from redrive.upkeep.spool_record import Scan, opening, scan
+from redrive.privacy.encryption.file_keys import NO_KEYS
+from redrive.upkeep.spool_record import SEALED_FOR, Scan, opening, scan, seal_record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from redrive.privacy.encryption.file_keys import FileKey, FileKeys
+
 SEGMENT_BYTES = 4 * 1024 * 1024
 """A larger one gets no further record: after a crash, a segment is replayed from its beginning."""
 
-_NAME = re.compile(r"spool-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.seg")
+_NAME = re.compile(r"spool-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.seg(?:\.sealed)?")
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 _sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
@@ -39,7 +44,7 @@ class FolderState(NamedTuple):
 class LiveSegment:
     """The segment this process appends to. For one thread."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: Path, descriptor: int, key: FileKey | None = None) -> None:
         self.path = path
         self.size = 0
         self.durable = 0
@@ -47,16 +52,19 @@ class LiveSegment:
         self.broken = False
         """An error made the file suspect: nothing is appended any more, what is durable stays so."""
         self._descriptor = descriptor
-        self._opening = opening(_mark(path.name))
+        self._key = key
+        self._mark = _mark(path.name)
+        self._opening = opening(self._mark, sealed=key is not None)
 
     @classmethod
-    def create(cls, folder: Path) -> LiveSegment:
-        """Its name is durable and its lock is ours when it returns."""
+    def create(cls, folder: Path, keys: FileKeys = NO_KEYS) -> LiveSegment:
+        """Its name is durable and its lock is ours when it returns. It is sealed if `keys` say so."""
+        key = keys.new(SEALED_FOR) if keys.seals else None
         make_folder(folder)
         while True:
-            path = folder / f"spool-{os.getpid()}-{new_id()}.seg"
+            path = folder / f"spool-{os.getpid()}-{new_id()}.seg{'' if key is None else '.sealed'}"
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            segment = cls(path, descriptor)
+            segment = cls(path, descriptor, key)
             try:
                 if _lock(descriptor):
                     sync_folder(folder)
@@ -71,9 +79,12 @@ class LiveSegment:
         """Not broken, not full, and still in its folder: what is written to a deleted file is gone."""
         return not self.broken and self.size < SEGMENT_BYTES and os.fstat(self._descriptor).st_nlink > 0
 
-    def write(self, record: bytes) -> None:
-        """All of the record or nothing of it. Durable only after `sync`."""
-        whole = self._opening + record
+    def framed(self, record: bytes) -> bytes:
+        """The record as this segment has it: sealed, if the segment is."""
+        return self._opening + (record if self._key is None else seal_record(record, self._key, self._mark))
+
+    def write(self, whole: bytes) -> None:
+        """All of a framed record or nothing of it. Durable only after `sync`."""
         try:
             faults.point("spool.before_write")
             self._write_all(whole)
@@ -130,8 +141,8 @@ class AdoptedSegment:
         self._descriptor: int | None = descriptor
 
     @classmethod
-    def adopt(cls, path: Path) -> AdoptedSegment | None:
-        """None if somebody else has it, or had it and it is gone."""
+    def adopt(cls, path: Path, keys: FileKeys = NO_KEYS) -> AdoptedSegment | None:
+        """None if somebody else has it, or had it and it is gone. KeyMissing if it is sealed by an unknown key."""
         try:
             descriptor = os.open(path, os.O_RDWR)
         except FileNotFoundError:
@@ -139,7 +150,7 @@ class AdoptedSegment:
         try:
             if _lock(descriptor):
                 with open(descriptor, "rb", closefd=False) as file:  # the lock is on this descriptor
-                    return cls(path, descriptor, scan(file.read(), _mark(path.name)))
+                    return cls(path, descriptor, scan(file.read(), _mark(path.name), keys))
         except BaseException:
             os.close(descriptor)
             raise

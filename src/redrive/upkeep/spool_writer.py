@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from redrive.errors import NotDurable
+from redrive.errors import NotDurable, RedriveError
+from redrive.privacy.encryption.file_keys import NO_KEYS
 from redrive.upkeep.spool_record import OPENING_BYTES
 from redrive.upkeep.spool_segment import LiveSegment, look
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from redrive.privacy.encryption.file_keys import FileKeys
 
 _GO_ON = "the message is not acknowledged and comes again"
 
@@ -27,9 +30,10 @@ class PendingRecord:
 class SpoolWriter:
     """For one thread."""
 
-    def __init__(self, folder: Path, max_bytes: int) -> None:
+    def __init__(self, folder: Path, max_bytes: int, keys: FileKeys = NO_KEYS) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
+        self._keys = keys
         self._live: LiveSegment | None = None
         self._unsynced: list[PendingRecord] = []
 
@@ -55,20 +59,25 @@ class SpoolWriter:
 
     def _write(self, each: PendingRecord, used: int) -> int:
         """How much is used after it."""
-        after = used + OPENING_BYTES + len(each.record)
-        if after > self._max_bytes:
+        self._check_room(used, OPENING_BYTES + len(each.record))  # before a segment is made for it
+        segment = self._usable_segment()
+        whole = segment.framed(each.record)
+        self._check_room(used, len(whole))
+        segment.write(whole)
+        return used + len(whole)
+
+    def _check_room(self, used: int, more: int) -> None:
+        if used + more > self._max_bytes:
             raise NotDurable(
                 f"the spool holds {used} of {self._max_bytes} bytes and has no room for this letter",
                 remedy=f"bring the store back so that the spool drains, or raise its limit; {_GO_ON}",
             )
-        self._usable_segment().write(each.record)
-        return after
 
     def _usable_segment(self) -> LiveSegment:
         if self._live is not None and not self._live.usable:
             self.seal()
         if self._live is None:
-            self._live = LiveSegment.create(self._folder)
+            self._live = LiveSegment.create(self._folder, self._keys)
         return self._live
 
     def _sync(self) -> None:
@@ -87,9 +96,9 @@ class SpoolWriter:
     def _explain(self, error: Exception) -> NotDurable:
         if isinstance(error, NotDurable):
             return error
+        remedy = error.remedy if isinstance(error, RedriveError) else "free some space or repair the disk under it"
         explained = NotDurable(
-            f"the spool in {self._folder} cannot be written: {error}",
-            remedy=f"free some space or repair the disk under it; {_GO_ON}",
+            f"the spool in {self._folder} cannot be written: {error}", remedy=f"{remedy}; {_GO_ON}"
         )
         explained.__cause__ = error
         return explained

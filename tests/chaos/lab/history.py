@@ -11,6 +11,7 @@ killed afterwards has said what it has said. Nothing here knows the product.
 | ok | handler | handled with success; `redrive` is the redrive id it carried, if any |
 | failed | handler | about to raise |
 | struck | failpoint | it raises or stands still now; `id` is its name |
+| listens | worker | from now on SIGTERM asks it to stop, and does not kill it |
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SEND, SENT, AGAIN, OK, FAILED, STRUCK = "send", "sent", "again", "ok", "failed", "struck"
+LISTENS = "listens"
 
 
 class History:

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaos.lab import writers
-from chaos.lab.history import AGAIN, SEND, SENT, STRUCK, History
+from chaos.lab.history import AGAIN, LISTENS, SEND, SENT, STRUCK, History
 from chaos.lab.places import digest
 from chaos.lab.premises import EFFECTS, ORDERS, Premises, Shop
 from chaos.lab.rabbit import Rabbit
 from redrive import faults, wiring
+from redrive.access import local
 from redrive.actions import Actions
 from redrive.clock import SystemClock, new_id
 from redrive.dead_letter import Actor, Status
@@ -96,6 +97,7 @@ async def work(premises: Premises, *, spool_too: bool = True, forever: bool = Fa
     shop = Shop(premises, mended=mended)
     async with wiring.worker(shop.app, premises.settings()) as worker:
         worker.listen_to_signals()
+        _note(premises, LISTENS)
         running = asyncio.create_task(worker.run(drain=not spool_too and not forever))
         if spool_too and not forever:
             watching = asyncio.create_task(_stop_when_empty(worker, premises, shop))
@@ -103,6 +105,12 @@ async def work(premises: Premises, *, spool_too: bool = True, forever: bool = Fa
             watching.cancel()
         await running
     await shop.close()
+
+
+def _note(premises: Premises, op: str) -> None:
+    history = History(premises.history)
+    history.write(op, "")
+    history.close()
 
 
 async def _stop_when_empty(worker: Worker, premises: Premises, shop: Shop) -> None:
@@ -124,7 +132,7 @@ async def redrive(premises: Premises, *, ahead: float = 0.0) -> None:
     store = open_store(settings.store.url.reveal(), clock=clock)
     async with wiring.producer(settings) as transport:
         try:
-            actions = Actions(store=store, transport=transport, clock=clock, actor="chaos")
+            actions = Actions(store=store, transport=transport, clock=clock, who=local("chaos"))
             for status in (Status.PENDING, Status.REDRIVING):
                 found = await actions.letters(LetterQuery(status=status, limit=MAX_PAGE))
                 await actions.retry([letter.id for letter in reversed(found)])
@@ -188,7 +196,7 @@ async def _run_under_way(store: RunStore) -> Run | None:
 async def reprocess(premises: Premises, *, all_of_it: bool = False) -> None:
     """`redrive reprocess --queue orders_dlq`, once, or until nothing is left, not even in dead hands."""
     dead = f"{ORDERS}_dlq"
-    async with wiring.desk(premises.settings(), "chaos") as actions:
+    async with wiring.desk(premises.settings(), local("chaos")) as actions:
         await actions.reprocess(dead)
         while all_of_it and (left := await actions.select_dead(dead)).in_queue + left.in_other_hands:
             await actions.reprocess(left)

@@ -14,11 +14,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
 from chaos.lab.checker import Verdict, gather, judge
-from chaos.lab.history import OK, SENT, STRUCK, read_history
+from chaos.lab.history import LISTENS, OK, SENT, STRUCK, read_history
 from chaos.lab.rows import wait_until_alone
 from redrive.redriving import LEASE as CLAIM_LEASE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chaos.lab.premises import Premises
 
 KILLED = -signal.SIGKILL
@@ -168,6 +170,14 @@ class Experiment:
     def struck(self, point: str) -> bool:
         """Whether that point raised or stood still in any child."""
         return any((line["op"], line["id"]) == (STRUCK, point) for line in read_history(self.premises.history))
+
+    def wait_until_they_listen(self, workers: Sequence[Child]) -> None:
+        """Until none of them would die of a SIGTERM."""
+        while not {worker.process for worker in workers} <= self._listening():
+            assert not any(worker.ended_within(0.01) for worker in workers), self.told()
+
+    def _listening(self) -> set[int]:
+        return {line["process"] for line in read_history(self.premises.history) if line["op"] == LISTENS}
 
     def _wait_until_deaths_are_noticed(self) -> None:
         """By a RabbitMQ: until then it holds back what the dead had in hand."""

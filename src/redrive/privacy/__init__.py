@@ -1,0 +1,1 @@
+"""What must not be seen by everybody: found, masked, found again by a keyed hash, encrypted."""

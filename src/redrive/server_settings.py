@@ -1,0 +1,38 @@
+"""Settings of `redrive serve`: see `redrive.settings`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from redrive.section import Section
+from redrive.setting_values import OptionalPath, Positive, QueueNames, Timeout, number
+
+
+class ServerSettings(Section):
+    """Of `redrive serve`."""
+
+    host: str = "127.0.0.1"
+    """Another than this machine's own needs TLS, or behind_proxy."""
+    port: Annotated[int, BeforeValidator(number), Field(ge=0, le=65535)] = 8642
+    """0: any that is free."""
+    root_path: str = ""
+    """Where a proxy has it, if not at /."""
+    behind_proxy: bool = False
+    """A proxy ends TLS, and its X-Forwarded-For and X-Forwarded-Proto count."""
+    trusted_proxies: QueueNames = ("127.0.0.1",)
+    """Addresses and networks of such proxies."""
+    tls_certificate: OptionalPath = None
+    tls_key: OptionalPath = None
+    engine: bool = True
+    """Carry out redrive runs, automatic rules too."""
+    upkeep: bool = True
+    """Index letters for search, expire what is too old, forget old sessions."""
+    collector: bool = True
+    """Bring in dead letters of the [collector] queues, if there are any."""
+    read_only: bool = False
+    """Nothing can be changed through it. Needs no engine."""
+    request_timeout: Timeout = 10.0
+    concurrency: Positive = 16
+    """Requests of one identity at the same time."""
