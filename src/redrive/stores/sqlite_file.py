@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -57,7 +58,10 @@ class SqliteFile:
                 make_private(self.path)
                 self._refuse_foreign()
             with self._engine.connect() as connection:
-                _bring_up_to_date(connection, self.path)
+                if self.in_memory:
+                    _fill(connection)
+                else:
+                    _bring_up_to_date(connection, self.path)
             self._ready = True
 
     def upgrade(self) -> str:
@@ -141,6 +145,24 @@ def _bring_up_to_date(connection: Connection, path: str) -> None:
             connection.exec_driver_sql("ROLLBACK")
         raise
     faults.point("migrate.after_commit")
+
+
+def _fill(connection: Connection) -> None:
+    """The tables of a database in memory: made once in a process, then copied. Whoever tests an application makes
+    hundreds of them, and Alembic takes longer than most of such tests.
+    """
+    raw: Any = connection.connection.driver_connection
+    if not _empty:
+        _bring_up_to_date(connection, MEMORY)
+        made = sqlite3.connect(MEMORY, check_same_thread=False)
+        raw.backup(made)
+        _empty.append(made)
+    elif not schema_version(connection).is_usable:
+        _empty[0].backup(raw)
+
+
+_empty: list[sqlite3.Connection] = []
+"""The one that is copied. Used by one thread at a time: `migrating` is locked."""
 
 
 def _path(url: str) -> str:
