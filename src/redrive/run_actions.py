@@ -202,11 +202,13 @@ class RunActions(Standing):
 
     async def run_made_by(self, key: str, plan: RunPlan) -> Run | None:
         """The run that was made by that key before, if there is one. Refused if that is of another request."""
-        await self._may(Permission.REDRIVE)
+        within, asked = await self._may(Permission.REDRIVE), await self._permitted(plan)
         check_key(key)
         made = await self._runs.keyed_run(key)
         if made is not None:
-            check_same(made, plan)
+            if not covers(within, queues_of(made.plan)):  # which run that is, is not for them to know
+                raise Refused("that key was used for another request", remedy="give another key")
+            check_same(made, asked)
         return made
 
     # Looking

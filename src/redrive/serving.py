@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 import random
 import signal
 import socket
@@ -22,7 +21,6 @@ from redrive.api.keeper import AccountKeeper
 from redrive.api.sign_in import Reception
 from redrive.clock import SystemClock
 from redrive.doctor_wiring import inspector_of
-from redrive.engine import RedriveEngine
 from redrive.errors import ConfigurationError, Unreachable
 from redrive.identity.bootstrap import Bootstrap
 from redrive.identity.failures import Failures, Limit
@@ -240,15 +238,8 @@ async def _kept_up(what: str, work: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _engine(parts: Parts) -> None:
-    owner = f"serve {socket.gethostname()} {os.getpid()}"
-    engine = RedriveEngine(
-        store=parts.store,
-        transport=parts.transport,
-        clock=parts.clock,
-        owner=owner,
-        in_flight=parts.settings.engine.in_flight,
-    )
-    await engine.serve()
+    given: dict[str, Any] = {"store": parts.store, "transport": parts.transport, "clock": parts.clock}
+    await wiring.engine(parts.settings, **given, called="serve").serve()
 
 
 async def _beside(parts: Parts) -> None:

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
     from redrive.access import Identity
     from redrive.app import App
+    from redrive.clock import Clock
     from redrive.collector import Collector
     from redrive.failure import Host
     from redrive.ledger import LedgerKey
     from redrive.secret_url import SecretUrl
     from redrive.settings import Settings
-    from redrive.stores import Store
+    from redrive.stores import RunStore, Store
     from redrive.stores.upgrade import Checkup
     from redrive.transports import Transport
     from redrive.worker import Worker
@@ -187,6 +188,15 @@ def run_policy(settings: Settings) -> RunPolicy:
     )
 
 
+def engine(
+    settings: Settings, *, store: RunStore, transport: Transport, clock: Clock, called: str
+) -> RedriveEngine:
+    """Of this process, under a name that no other has."""
+    owner = f"{called} {socket.gethostname()} {os.getpid()}"
+    in_flight = settings.engine.in_flight
+    return RedriveEngine(store=store, transport=transport, clock=clock, owner=owner, in_flight=in_flight)
+
+
 async def run_engine(settings: Settings) -> None:
     """`redrive engine`: runs, automatic rules and what is assumed after silence, until it is cancelled. What is
     being sent is finished first; store and broker are closed behind it.
@@ -201,8 +211,7 @@ async def run_engine(settings: Settings) -> None:
         parts: dict[str, Any] = {"store": opened_store, "transport": opened_transport, "clock": SystemClock()}
         beside = asyncio.create_task(serve_beside(settings, **parts, policy=run_policy(settings)))
         try:
-            owner = f"engine {socket.gethostname()} {os.getpid()}"
-            await RedriveEngine(**parts, owner=owner, in_flight=settings.engine.in_flight).serve()
+            await engine(settings, **parts, called="engine").serve()
         finally:
             beside.cancel()
             await asyncio.gather(beside, return_exceptions=True)

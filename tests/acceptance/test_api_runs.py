@@ -123,6 +123,22 @@ async def test_whoever_has_some_queues_sends_letters_of_those_alone_and_to_those
     assert statuses == {mine: Status.REDRIVEN, other: Status.PENDING}
 
 
+async def test_the_same_key_is_the_same_run_for_whoever_has_some_queues_and_tells_nobody_else_of_it(
+    house: House,
+) -> None:
+    await house.letter("orders")
+    await house.letter("payments")
+    asked: dict[str, Any] = {"json": {"selection": {}, "reason": "all"}, "headers": {"idempotency-key": "k1"}}
+
+    first = await house.ask("POST", "/runs", OPERATOR, queues=("orders",), **asked)
+    again = await house.ask("POST", "/runs", OPERATOR, queues=("orders",), **asked)
+    other = await house.ask("POST", "/runs", OPERATOR, queues=("payments",), **asked)
+
+    assert (first.status_code, again.status_code, other.status_code) == (202, 202, 409)
+    assert again.json()["run"]["id"] == first.json()["run"]["id"]
+    assert first.json()["run"]["id"] not in other.text
+
+
 async def test_the_progress_of_a_run_comes_as_events_until_it_has_ended(house: House) -> None:
     for _ in range(3):
         await house.letter()
