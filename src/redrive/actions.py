@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from redrive import faults
 from redrive.access import Permission
 from redrive.account_actions import AccessPolicy, AccountActions
 from redrive.audit_actions import AuditActions
@@ -21,10 +22,12 @@ from redrive.dead_letter import TRANSITIONS, DeadLetter, Status, Transition
 from redrive.denials import Denials
 from redrive.doubt_actions import DoubtActions
 from redrive.duration import seconds
+from redrive.environment_actions import EnvironmentActions
 from redrive.errors import NotFound, Refused, UsageError
 from redrive.group_actions import GroupActions
 from redrive.importing import Imported, Importer
 from redrive.intake_actions import IntakeActions
+from redrive.key_actions import KeyActions
 from redrive.ledger import LETTERS, Deed, Subject
 from redrive.letter_query import Count, LetterQuery, Place
 from redrive.monitor import Verdict, judge
@@ -32,6 +35,7 @@ from redrive.pace import Pace
 from redrive.privacy.encryption.file_keys import NO_KEYS
 from redrive.privacy.maskers import Maskers
 from redrive.queue_actions import QueueActions
+from redrive.readable import readable
 from redrive.redriving import Outcome, Redriver, Result, unclaimed
 from redrive.reprocessing import Reprocessed, Reprocessor, Selection
 from redrive.run import RunStatus
@@ -93,7 +97,17 @@ class Changed(msgspec.Struct, frozen=True):
     left: Mapping[str, Status | None]
 
 
-class Actions(GroupActions, RunActions, DoubtActions, QueueActions, AuditActions, AccountActions, IntakeActions):
+class Actions(
+    GroupActions,
+    RunActions,
+    DoubtActions,
+    QueueActions,
+    AuditActions,
+    AccountActions,
+    IntakeActions,
+    EnvironmentActions,
+    KeyActions,
+):
     """`who` is whoever opened the desk; every change is written down under that name."""
 
     def __init__(
@@ -161,8 +175,9 @@ class Actions(GroupActions, RunActions, DoubtActions, QueueActions, AuditActions
 
     async def reveal(self, letter_id: str, reason: str) -> DeadLetter:
         """The letter as it is. Who looked, and why, is written down before it is shown."""
-        letter, by = await self._letter(letter_id, Permission.REVEAL), self._because(reason)
+        letter, by = readable(await self._letter(letter_id, Permission.REVEAL)), self._because(reason)
         await self._runs.note(Deed(what="revealed", subject=Subject.of(LETTERS, (letter.id,))), by=by)
+        faults.point("reveal.noted")
         return letter
 
     async def _letter(self, letter_id: str, permission: Permission) -> DeadLetter:
@@ -204,6 +219,7 @@ class Actions(GroupActions, RunActions, DoubtActions, QueueActions, AuditActions
         """
         if unmasked is not None:
             await self._note_export(query, unmasked)
+            faults.point("export.noted")
         shown = self._shown if unmasked is None else _as_it_is
         seen = await self._seen(query, Permission.READ if unmasked is None else Permission.EXPORT)
         page = msgspec.structs.replace(seen, limit=_EXPORT_PAGE, bodies=False)
@@ -383,7 +399,7 @@ class Actions(GroupActions, RunActions, DoubtActions, QueueActions, AuditActions
         kept for ever. A new `payload` changes only `data` of an envelope of ours, and is the whole body of a
         foreign message. Refused if the message would change its id, or somebody else was quicker.
         """
-        letter, by = await self._letter(letter_id, Permission.EDIT), self._because(reason)
+        letter, by = readable(await self._letter(letter_id, Permission.EDIT)), self._because(reason)
         revised = letter.message
         if payload is not UNSET:
             revised = with_payload(revised, payload)
@@ -399,7 +415,9 @@ class Actions(GroupActions, RunActions, DoubtActions, QueueActions, AuditActions
         revision is lost. Refused if somebody else was quicker, or the letter is not PENDING.
         """
         letter, by = await self._letter(letter_id, Permission.EDIT), self._because(reason)
-        return await self._store.revise(letter.id, letter.revisions[to].message, base=base, by=by)
+        wanted = letter.revisions[to]
+        readable(msgspec.structs.replace(letter, unreadable=wanted.unreadable))
+        return await self._store.revise(letter.id, wanted.message, base=base, by=by)
 
     async def _change(
         self, letter_ids: Sequence[str], transition: Transition, reason: str, *, how: str = "by hand"

@@ -124,6 +124,26 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """What its order is kept by; None: its order is not kept."""
 
 
+class Unreadable(StrEnum):
+    """Why what a letter holds cannot be read, in a store that is encrypted. It is never sent then, nor edited."""
+
+    SHREDDED = "shredded"
+    LOCKED = "key missing"
+    DAMAGED = "damaged"
+
+    @property
+    def explained(self) -> str:
+        return _UNREADABLE[self]
+
+
+_UNREADABLE = {
+    Unreadable.SHREDDED: "its data key was destroyed: what it held is gone for good",
+    Unreadable.LOCKED: "it is encrypted with a key that is not here: name it in encryption.key_path or "
+    "encryption.old_keys (`redrive doctor` says which one)",
+    Unreadable.DAMAGED: "its seal is broken: somebody or a disk has changed it; restore it from a backup",
+}
+
+
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """The right to send one letter once. `fence` guards the mark: an older claim's mark changes nothing."""
 
@@ -135,6 +155,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     revision: int
     message: Message
     """The current revision, to be sent."""
+    unreadable: Unreadable | None = None
+    """Then the message is empty and must not be sent: the claim was taken over to be settled."""
     lane: str | None = None
     """Those of one lane are sent one after the other."""
 
@@ -160,6 +182,8 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     reason: str
     message: Message
+    unreadable: Unreadable | None = None
+    """Then the message is empty."""
 
 
 class Happening(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,6 +233,8 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     """The generation of each failure, in the same order."""
     revisions: tuple[Revision, ...] = ()
     history: tuple[Happening, ...] = ()
+    unreadable: Unreadable | None = None
+    """Why the current revision cannot be read: `message` is empty then."""
 
     @property
     def version(self) -> Version:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from redrive import wiring
 from redrive.app import App
+from redrive.encryption_wiring import key_source
+from redrive.errors import RedriveError, Unreachable
+from redrive.finding import problem
 from redrive.planning import plan
 from redrive.transports.inspection import Expected, ExpectedQueue, open_inspector
-from redrive.upkeep.doctor import examine_broker, examine_journal, examine_spool, examine_store
+from redrive.upkeep.doctor import examine_broker, examine_journal, examine_keys, examine_spool, examine_store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -32,8 +35,27 @@ async def examine(settings: Settings, *, app: App | None = None, queues: Sequenc
     async with inspector(settings, app) as opened:
         found = await examine_broker(opened, expected, place=str(settings.broker.url))
     found += await examine_store(partial(wiring.check_store, settings), place=str(settings.store.url))
+    found += await _examine_keys(settings)
     found += examine_spool(settings.spool.folder, max_bytes=settings.spool.max_size)
     return found + examine_journal(settings.journal.path)
+
+
+async def _examine_keys(settings: Settings) -> list[Finding]:
+    """Whether everything that is sealed in the store can be opened here."""
+    try:
+        source, store = key_source(settings), wiring.store(settings)
+    except RedriveError as error:
+        return [problem("encryption", str(error), error.remedy)]
+    try:
+        wiring.require_store(settings)
+        usage = await store.key_usage()
+    except Unreachable:  # what is wrong with the store is told by the look at it
+        return []
+    finally:
+        await store.close()
+    known = () if source is None else source.known
+    masked = settings.masking.enabled
+    return examine_keys(usage, known, enabled=settings.encryption.enabled, masked=masked)
 
 
 async def figures(settings: Settings, *, app: App | None = None, queues: Sequence[str] = ()) -> Figures:

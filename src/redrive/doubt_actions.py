@@ -27,17 +27,23 @@ class DoubtActions(Standing):
     _transport: Transport
     _clock: Clock
 
-    async def take_as_sent(self, run: Run, reason: str) -> int:
+    async def take_as_sent(self, run: Run, reason: str, *, at_most: int | None = None) -> int:
         """Somebody has looked, and they were sent: REDRIVEN until they come back or are confirmed (T7)."""
         await self._may_everywhere(Permission.REDRIVE)
-        by, changed = self._because(reason), 0
-        while claims := await self._doubtful(run, WINDOW, by):
+        by, taken, changed = self._because(reason), 0, 0
+        while claims := await self._doubtful(run, WINDOW if at_most is None else min(WINDOW, at_most - taken), by):
             sent = [Settled(claim, Transition.SENT, by.reason) for claim in claims]
             changed += await self._runs.settle_together(sent, by=by, decided=True)
+            taken += len(claims)
         return changed
 
     async def send_again(
-        self, run: Run, *, rate: float | None = None, on_progress: Callable[[int], None] | None = None
+        self,
+        run: Run,
+        *,
+        rate: float | None = None,
+        at_most: int | None = None,
+        on_progress: Callable[[int], None] | None = None,
     ) -> list[Outcome]:
         """Under the same redrive ids, so that a copy which was sent and the one to come are known as one (T6)."""
         await self._may_everywhere(Permission.REDRIVE)
@@ -48,10 +54,13 @@ class DoubtActions(Standing):
             to_origin=run.plan.to_origin,
         )
 
-        async def take(at_most: int) -> list[Claim]:
-            return await self._doubtful(run, at_most, self._by())
+        async def take(number: int) -> list[Claim]:
+            return await self._doubtful(run, number, self._by())
 
-        return await redriver.send_begun(take, pace=Pace(rate, self._clock), on_progress=on_progress)
+        pace = Pace(rate, self._clock)
+        return await redriver.send_begun(take, pace=pace, at_most=at_most, on_progress=on_progress)
 
     async def _doubtful(self, run: Run, at_most: int, by: Actor) -> list[Claim]:
+        if not at_most:
+            return []
         return await self._runs.take_doubtful(run.id, owner=by.name, at_most=at_most, lease=LEASE, by=by)

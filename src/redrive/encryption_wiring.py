@@ -10,6 +10,7 @@ from redrive.privacy.encryption.file_keys import FileKeys
 if TYPE_CHECKING:
     from redrive.privacy.encryption.local_keys import KeyEncryptionKey, LocalKeys
     from redrive.settings import Settings
+    from redrive.stores.sealing import Encryption
 
 
 def file_keys(settings: Settings) -> FileKeys:
@@ -17,6 +18,16 @@ def file_keys(settings: Settings) -> FileKeys:
     that are there still open what they have sealed.
     """
     return FileKeys(key_source(settings), seals=settings.encryption.enabled)
+
+
+def encryption_of(settings: Settings) -> Encryption | None:
+    """For the store. None: nothing is sealed, and nothing sealed can be read."""
+    source = key_source(settings)
+    if source is None:
+        return None
+    from redrive.stores.sealing import Encryption  # noqa: PLC0415  SQLAlchemy is slow to import
+
+    return Encryption(source, seals=settings.encryption.enabled)
 
 
 def key_source(settings: Settings) -> LocalKeys | None:

@@ -93,14 +93,13 @@ class NotFound(RedriveError):
 
 
 class Shredded(NotFound):
-    """What was sealed with that data key is gone for ever, as somebody wanted it to be."""
+    """What it held is gone for ever, as somebody wanted it to be."""
 
-    def __init__(self, key_id: str) -> None:
+    def __init__(self, what: str) -> None:
         super().__init__(
-            f"it was shredded: its data key {key_id} was destroyed",
+            f"{what} was shredded: its data key was destroyed",
             remedy="nobody can bring it back; a backup that has the data key is the only other copy",
         )
-        self.key_id = key_id
 
 
 class SealBroken(RedriveError):

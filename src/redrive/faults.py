@@ -73,6 +73,8 @@ POINTS: dict[str, str] = {
     "collector.before_record": "the collector has read it, the store does not have it",
     "collector.after_record": "the store has it, the message is not acknowledged",
     "collector.before_ack": "the collector is about to acknowledge",
+    "reveal.noted": "a reveal stands in the ledger, nothing is shown",
+    "export.noted": "an unmasked export stands in the ledger, nothing is given",
     "reprocess.received": "reprocess has a message of the dead-letter queue",
     "reprocess.after_send": "reprocess has sent it to its queue, not removed it from the dead-letter queue",
 }

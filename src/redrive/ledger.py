@@ -29,8 +29,8 @@ GENESIS = "0" * 64
 NAMED = 100
 """Ids that a row names; of more it holds the number and a digest."""
 
-LETTERS, RUN, GROUP, TOKEN, USER = "letters", "run", "group", "token", "user"
-LEDGER, CHECKPOINT, DENIED = "ledger", "checkpoint", "denied"
+LETTERS, RUN, GROUP, TOKEN, USER, STORE = "letters", "run", "group", "token", "user", "store"
+LEDGER, CHECKPOINT, DENIED, KEYS = "ledger", "checkpoint", "denied", "keys"
 """Kinds of subjects."""
 
 SEAL_BROKEN, KEY_CHANGED, SIGNED = "seal broken", "key changed", "signed"

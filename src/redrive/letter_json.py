@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from redrive.dead_letter import DeadLetter, Happening, Revision, Status
+from redrive.dead_letter import DeadLetter, Happening, Revision, Status, Unreadable
 from redrive.failure import Failure, FailureKind, Frame, Host, Raised
 from redrive.header_json import headers_of, plain_headers
 from redrive.message import Message, cut
@@ -33,6 +33,7 @@ def letter_values(letter: DeadLetter) -> dict[str, Any]:
         **{name: _plain_moment(value) for name, value in told.items()},
         "lane": letter.lane,
         "blocked_by": letter.blocked_by,
+        "unreadable": letter.unreadable and str(letter.unreadable),
         "message": _message_values(letter.message),
         "failures": [
             {"generation": generation, **_failure_values(failure)}
@@ -53,6 +54,7 @@ def letter_of(values: Any) -> DeadLetter:
         return DeadLetter(
             **{name: getattr(told, name) for name in _SUMMARY},
             lane=told.lane,
+            unreadable=told.unreadable,
             message=_message(told.message),
             failures=tuple(_failure(each) for each in told.failures),
             generations=tuple(each.generation for each in told.failures),
@@ -154,6 +156,7 @@ class _Revision(msgspec.Struct):
     by: str
     reason: str
     message: _Message
+    unreadable: Unreadable | None = None
 
 
 class _Letter(msgspec.Struct):
@@ -177,6 +180,7 @@ class _Letter(msgspec.Struct):
     changed_at: Moment
     message: _Message
     lane: str | None = None
+    unreadable: Unreadable | None = None
     failures: list[_Failure] = []
     revisions: list[_Revision] = []
     history: list[Happening] = []
@@ -195,6 +199,7 @@ def _revision_values(revision: Revision) -> dict[str, Any]:
         "at": revision.at.isoformat(),
         "by": revision.by,
         "reason": revision.reason,
+        "unreadable": revision.unreadable and str(revision.unreadable),
         "message": _message_values(revision.message),
     }
 
@@ -241,4 +246,11 @@ def _failure(told: _Failure) -> Failure:
 
 
 def _revision(told: _Revision) -> Revision:
-    return Revision(number=told.number, at=told.at, by=told.by, reason=told.reason, message=_message(told.message))
+    return Revision(
+        number=told.number,
+        at=told.at,
+        by=told.by,
+        reason=told.reason,
+        message=_message(told.message),
+        unreadable=told.unreadable,
+    )

@@ -29,7 +29,7 @@ from redrive.transports import OriginSending
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from redrive.dead_letter import Claim
+    from redrive.dead_letter import Claim, DeadLetter
     from redrive.message import Message
     from redrive.pace import Pace
     from redrive.stores import DeadLetterStore
@@ -118,18 +118,21 @@ class Redriver:
         take: Callable[[int], Awaitable[list[Claim]]],
         *,
         pace: Pace,
+        at_most: int | None = None,
         on_progress: Callable[[int], None] | None = None,
     ) -> list[Outcome]:
-        """Sends what `take` gives, so many at a time, until it gives none: claims of others, taken over."""
+        """Sends what `take` gives, so many at a time, until it gives none or `at_most` are sent: claims of others,
+        taken over.
+        """
         key = await self._store.signing_key()
         size = pace.window(WINDOW, within=_WINDOW_SECONDS)
         outcomes: list[Outcome] = []
-        while claims := await take(size):
+        while claims := await take(size if at_most is None else min(size, at_most - len(outcomes))):
             window = await self._send_all(claims, key, pace, begun=True)
             outcomes += window
             if on_progress is not None:
                 on_progress(len(window))
-            if _lost_contact(window) is not None:
+            if _lost_contact(window) is not None or len(outcomes) == at_most:
                 break
             await pace.upcoming()
         return outcomes
@@ -193,11 +196,11 @@ class Redriver:
             return {}
         query = LetterQuery(ids=tuple(letter_ids), limit=len(letter_ids))
         try:
-            found = {letter.id: letter.status for letter in await self._store.find(query)}
+            found = {letter.id: letter for letter in await self._store.find(query)}
         except Unreachable as away:  # others of this window were sent: that has to be told all the same
             why = f"not claimed, and the store went away before it said why: {away}"
             return {outcome.letter_id: outcome for outcome in _not_tried(letter_ids, why)}
-        return {letter_id: unclaimed(letter_id, found.get(letter_id)) for letter_id in letter_ids}
+        return {letter_id: _unclaimed(letter_id, found.get(letter_id)) for letter_id in letter_ids}
 
     def _because(self, reason: str) -> Actor:
         return Actor(self._actor.name, reason)
@@ -218,12 +221,23 @@ def sender(transport: Transport, *, to_origin: bool) -> Callable[..., Awaitable[
 
 
 def redriven(claim: Claim, key: bytes) -> Message:
-    """What is sent: the same id and bytes, as if it had never failed, with a ticket that only we can write."""
+    """What is sent: the same id and bytes, as if it had never failed, with a ticket that only we can write.
+    PublishRefused if there is nothing that could be sent.
+    """
+    if claim.unreadable is not None:
+        raise PublishRefused(f"nothing was sent: {claim.unreadable.explained}", permanent=True)
     return claim.message.with_reset(headers=stamp(claim.message.headers, claim.ticket, key))
 
 
 def _outcome(claim: Claim, result: Result, note: str = "") -> Outcome:
     return Outcome(letter_id=claim.letter_id, result=result, redrive_id=claim.redrive_id, note=note)
+
+
+def _unclaimed(letter_id: str, letter: DeadLetter | None) -> Outcome:
+    if letter is None or letter.unreadable is None or letter.status is not Status.PENDING:
+        return unclaimed(letter_id, None if letter is None else letter.status)
+    why = f"its content cannot be read: {letter.unreadable.explained}"
+    return Outcome(letter_id=letter_id, result=Result.NOT_CLAIMED, status=letter.status, note=why)
 
 
 def unclaimed(letter_id: str, status: Status | None) -> Outcome:

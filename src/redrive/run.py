@@ -222,6 +222,7 @@ class PassedOver(StrEnum):
     NOT_FOUND = "not found"
     CAME_BACK_MEANWHILE = "came back meanwhile"
     BLOCKED = "blocked"
+    UNREADABLE = "unreadable"
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):

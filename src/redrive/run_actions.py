@@ -182,6 +182,8 @@ class RunActions(Standing):
 
     def _edited(self, letter: DeadLetter, plan: RunPlan) -> EditedSample:
         mask = self._masks.for_queue(letter.queue)
+        if letter.unreadable is not None:
+            return EditedSample(letter_id=letter.id, refused=letter.unreadable.explained)
         try:
             after = apply(letter.message, plan.edit, allow_sensitive=plan.allow_sensitive)
         except EditRefused as refused:

@@ -23,6 +23,7 @@ WHY: dict[str, str] = {
     PassedOver.NOT_PENDING: "somebody else has dealt with it since",
     PassedOver.NOT_FOUND: "there is no such letter any more",
     PassedOver.CAME_BACK_MEANWHILE: "it has failed once more since the run was made: look at it again",
+    PassedOver.UNREADABLE: "its content cannot be read, `redrive show` says why: nothing of it was sent",
     PassedOver.BLOCKED: "an earlier letter of its key is open: send, resolve or discard that one first",
 }
 """Of outcomes that no line of the letter's history explains."""

@@ -33,6 +33,9 @@ class ServerSettings(Section):
     """Bring in dead letters of the [collector] queues, if there are any."""
     read_only: bool = False
     """Nothing can be changed through it. Needs no engine."""
+    header_timeout: Timeout = 10.0
+    """How long a client may take for the headers of a request, or to begin one."""
     request_timeout: Timeout = 10.0
+    """How long an answer may take, its request's body included."""
     concurrency: Positive = 16
     """Requests of one identity at the same time."""

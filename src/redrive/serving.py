@@ -9,7 +9,8 @@ import signal
 import socket
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 import uvicorn
@@ -19,6 +20,7 @@ from redrive.api.app import create_app
 from redrive.api.door import Door
 from redrive.api.keeper import AccountKeeper
 from redrive.api.sign_in import Reception
+from redrive.api.slow_clients import Patience, PatientProtocol
 from redrive.clock import SystemClock
 from redrive.doctor_wiring import inspector_of
 from redrive.errors import ConfigurationError, Unreachable
@@ -32,6 +34,7 @@ from redrive.privacy_wiring import maskers_of
 from redrive.telemetry.error_facts import error_facts
 from redrive.upkeep.expiry import expire
 from redrive.upkeep.indexing import BATCH, index_behind
+from redrive.upkeep.sealing import seal_behind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -48,9 +51,11 @@ log = structlog.get_logger("redrive.serve")
 
 _AGAIN = 5.0
 _BACKLOG = 2048
+_CONNECTIONS = 1000
 _INDEX_EVERY = 1.0
 _EXPIRY_EVERY = 60.0
 _FORGET_EVERY = 3600.0
+_SEAL_EVERY = 3600.0
 
 
 @dataclass(frozen=True)
@@ -101,9 +106,11 @@ async def serve(settings: Settings, *, on_ready: Callable[[str], None], on_code:
             root_path=server.root_path,
             ssl_certfile=server.tls_certificate,
             ssl_keyfile=server.tls_key,
+            http=_protocol(server),
+            ws="none",
             timeout_keep_alive=5,
             timeout_graceful_shutdown=10,
-            limit_concurrency=1000,
+            limit_concurrency=_CONNECTIONS,
             h11_max_incomplete_event_size=64 * 1024,
         )
         jobs = [asyncio.create_task(each) for each in _jobs(parts, on_code)]
@@ -133,6 +140,13 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
+def _protocol(server: ServerSettings) -> type[asyncio.Protocol]:
+    # The application has answered whoever is too slow before their connection is ended.
+    body = server.request_timeout + server.header_timeout
+    patience = Patience(headers=server.header_timeout, body=body, connections=_CONNECTIONS)
+    return cast("type[asyncio.Protocol]", partial(PatientProtocol, patience=patience))
+
+
 def _listen(server: ServerSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
     # Of a socket that does not say TCP, asyncio would not switch off Nagle's algorithm: 40 ms for each answer.
@@ -157,8 +171,7 @@ def _url(server: ServerSettings, listening: socket.socket) -> str:
 
 
 async def _opened(settings: Settings, closing: AsyncExitStack) -> Parts:
-    store = wiring.store(settings)
-    closing.push_async_callback(store.close)
+    store = await wiring.open_checked(settings, closing)
     transport = wiring.transport(settings)
     closing.push_async_callback(transport.close)
     inspector = inspector_of(settings, transport)
@@ -274,6 +287,8 @@ def _upkeep(parts: Parts) -> list[Coroutine[Any, Any, None]]:
         _every(_FORGET_EVERY, "old sessions", forget),
         _kept_up("checkpoints of the ledger", sign),
     ]
+    if parts.settings.encryption.enabled:
+        jobs.append(_every(_SEAL_EVERY, "encryption", lambda: seal_behind(parts.store, clock=parts.clock)))
     for name in parts.settings.queues:
         after = parts.settings.for_queue(name).dead_letters.expire_after
         if after is not None:

@@ -70,6 +70,7 @@ class AppSettings(Section):
     """Empty: the name given to `App` in code."""
     version: str = ""
     environment: str = ""
+    """The store belongs to the first one that works with it, and others are refused. Empty: not checked."""
 
 
 class RabbitSettings(Section):

@@ -6,16 +6,16 @@ import asyncio
 import os
 import random
 import socket
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from redrive.actions import Actions
 from redrive.approvals import ApprovalRules
 from redrive.clock import SystemClock
 from redrive.configuration import load
-from redrive.encryption_wiring import file_keys
+from redrive.encryption_wiring import encryption_of, file_keys
 from redrive.engine import RedriveEngine
-from redrive.errors import ConfigurationError
+from redrive.errors import ConfigurationError, Unreachable
 from redrive.garbage import seldom_looked_for
 from redrive.identity_wiring import access_policy
 from redrive.ledger_keys import kept_key, key_of
@@ -65,8 +65,23 @@ def _broker_options(settings: Settings, app: str) -> dict[str, Any]:
 def store(settings: Settings) -> Store:
     with _hiding(settings.store.url):
         options = _store_options(settings)
-        given = {"ledger_key": ledger_key(settings), "privacy": privacy_of(settings)}
-        return open_store(settings.store.url.reveal(), **given, **options)
+        given: dict[str, Any] = {"ledger_key": ledger_key(settings), "privacy": privacy_of(settings)}
+        given["encryption"] = encryption_of(settings)
+        opened = open_store(settings.store.url.reveal(), **given, **options)
+    opened.belong_to(settings.app.environment)
+    return opened
+
+
+async def open_checked(settings: Settings, closing: AsyncExitStack) -> Store:
+    """For those who work on their own: they do not begin at the store of another environment. One that is away is
+    checked when it is back, before anything is done with it.
+    """
+    opened = store(settings)
+    closing.push_async_callback(opened.close)
+    if settings.app.environment:
+        with suppress(Unreachable):
+            await opened.environment()
+    return opened
 
 
 def ledger_key(settings: Settings) -> LedgerKey:
@@ -204,8 +219,7 @@ async def run_engine(settings: Settings) -> None:
     from redrive.automatic_wiring import serve_beside  # noqa: PLC0415  only engines load what rules need
 
     async with AsyncExitStack() as closing:
-        opened_store = store(settings)
-        closing.push_async_callback(opened_store.close)
+        opened_store = await open_checked(settings, closing)
         opened_transport = transport(settings)
         closing.push_async_callback(opened_transport.close)
         parts: dict[str, Any] = {"store": opened_store, "transport": opened_transport, "clock": SystemClock()}
@@ -226,8 +240,7 @@ async def worker(app: App, settings: Settings, *, queues: Sequence[str] = ()) ->
     from redrive.worker import Worker  # noqa: PLC0415  as above
 
     async with AsyncExitStack() as closing:
-        opened_store = store(settings)
-        closing.push_async_callback(opened_store.close)
+        opened_store = await open_checked(settings, closing)
         opened_transport = transport(settings, app=app.name)
         closing.push_async_callback(opened_transport.close)
         journal = Journal(settings.journal.path)
@@ -260,8 +273,7 @@ async def collector(
     from redrive.collector import Collector  # noqa: PLC0415  as above
 
     async with AsyncExitStack() as closing:
-        opened_store = store(settings)
-        closing.push_async_callback(opened_store.close)
+        opened_store = await open_checked(settings, closing)
         opened_transport = transport(settings)
         closing.push_async_callback(opened_transport.close)
         clock = SystemClock()

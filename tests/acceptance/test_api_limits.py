@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from redrive.access import Role
-from redrive.api.guards import HEADERS, MAX_BODY, MAX_QUERY
+from redrive.api.guards import HEADERS, MAX_BODY, MAX_LETTER, MAX_QUERY
 from redrive.dead_letter import Status
 from support.api_house import House, open_house
 from support.dead_letters import foreign
@@ -38,6 +38,34 @@ async def test_a_body_that_is_too_large_is_refused_whether_or_not_its_length_is_
     untold = await house.ask("POST", f"/dlq/{letter_id}/restore", Role.ADMIN, content=endless())
 
     assert (told.status_code, untold.status_code) == (413, 413)
+
+
+async def test_a_body_that_is_edited_may_be_as_large_as_one_that_is_handed_in(house: House) -> None:
+    letter_id = await house.letter(message=foreign(b"{}"))
+
+    async def edited(size: int) -> int:
+        text = json.dumps({"reason": "a test", "body": "x" * size}).encode()
+        headers = {"if-match": '"0"', "content-type": "application/json"}
+        return (
+            await house.ask("POST", f"/dlq/{letter_id}/revisions", Role.ADMIN, content=text, headers=headers)
+        ).status_code
+
+    assert await edited(MAX_LETTER) == 413
+    assert await edited(MAX_LETTER - 100) == 201
+
+
+async def test_who_may_not_edit_is_told_so_before_the_body_is_read(house: House) -> None:
+    letter_id, read = await house.letter(), 0
+
+    async def body() -> AsyncIterator[bytes]:
+        nonlocal read
+        for _ in range(15):
+            read += 1
+            yield b" " * MAX_BODY
+
+    refused = await house.ask("POST", f"/dlq/{letter_id}/revisions", Role.VIEWER, content=body())
+
+    assert (refused.status_code, read) == (403, 0)
 
 
 async def test_a_query_that_is_too_long_is_refused(house: House) -> None:

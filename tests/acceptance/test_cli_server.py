@@ -234,6 +234,20 @@ def test_bytes_are_exported_and_edited_as_they_are(desk: Desk, remote: Command, 
     assert (edited.code, desk.letter(letter_id).message.body) == (0, b"\xff\x00")
 
 
+def test_a_body_of_many_megabytes_is_shown_and_edited(desk: Desk, remote: Command, tmp_path: Path) -> None:
+    long, longer = b"\xff" + b"x" * (3 << 20), b'{"text": "' + b"y" * (9 << 20) + b'"}'
+    [letter_id] = desk.record(dead(foreign(long, queue="long"), queue="long"))
+    (tmp_path / "new").write_bytes(longer)
+
+    shown = remote("show", letter_id, "--body", "--reveal", "to look")
+    edited = remote("edit", letter_id, "--from", str(tmp_path / "new"), "--reason", "longer", "--yes")
+
+    assert shown.raw == long
+    assert edited.code == 0, edited.err
+    assert desk.letter(letter_id).message.body == longer
+    assert remote("show", letter_id, "--body", "--reveal", "to look").raw == longer
+
+
 def test_groups_are_annotated_merged_and_split(desk: Desk, remote: Command) -> None:
     pairs = [desk.record(dead(error=ValueError(f"{one} {word}"))) for one in ("a", "b") for word in ("x", "y")]
     groups = [desk.letter(letter_id).group_id for [letter_id] in pairs]

@@ -314,6 +314,7 @@ AT_THE_STORE = [
     "db upgrade",
     "db check",
     "db index",
+    "db environment",
     "retention run",
     "import letters.jsonl",
     "doctor",
@@ -321,7 +322,6 @@ AT_THE_STORE = [
     "audit checkpoint",
     "send orders {}",
     "serve",
-    "runs settle 01890000-0000-7000-8000-000000000000 --send-again",
 ]
 
 

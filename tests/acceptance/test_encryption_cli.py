@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -222,3 +224,100 @@ def test_killed_while_sealing_archives_nothing_is_lost_and_the_next_run_ends_it(
     assert (verified.code, "4 letters, sealed" in verified.out) == (0, True)
     sealed.redrive("import", str(sealed.folder / ".redrive/archive"), "--yes")
     assert [sealed.letter(each).id for each in old] == old
+
+
+# The store
+
+
+def _letter(desk: Desk) -> dict[str, Any]:
+    [listed] = json.loads(desk.redrive("list", "--output", "json").out)
+    found: dict[str, Any] = json.loads(desk.redrive("show", listed["id"], "--output", "json").out)
+    return found
+
+
+def test_a_shredded_letter_is_shown_as_that_and_nothing_can_be_done_with_it(desk: Desk) -> None:
+    assert desk.redrive("keys", "new").code == 0
+    (desk.folder / "redrive.toml").write_text(ON)
+    desk.send("orders", [Message.create(id=new_id(), sent_at=NOON, queue="orders", data={"name": "Grace"})])
+    assert desk.process("work", "shop:app", "--drain").returncode == 0
+    letter = _letter(desk)
+    assert "Grace" in letter["message"]["body"]
+    day = letter["created_at"][:10]
+    named = ("--from", day, "--to", day, "--reason", "asked for by its subject")
+
+    dry = desk.redrive("keys", "shred", "--queue", "orders", *named, "--dry-run")
+    assert (dry.code, dry.out) == (0, f"Would shred 1 letter of orders, {day} to {day}. Nothing was changed.\n")
+    unasked = desk.redrive("keys", "shred", "--queue", "orders", *named)
+    assert (unasked.code, _letter(desk)) == (5, letter)
+    done = desk.redrive("keys", "shred", "--queue", "orders", *named, "--yes")
+    assert (done.code, done.out) == (0, f"Destroyed 1 data key: 1 letter of orders, {day} to {day}.\n")
+
+    shown = _letter(desk)
+    assert (shown["unreadable"], shown["message"]["body"], shown["status"]) == ("shredded", None, "PENDING")
+    page = desk.redrive("show", letter["id"]).out
+    assert "Payload (shredded)" in page
+    assert "gone for good" in page
+    revealed = desk.redrive("show", letter["id"], "--reveal", "curious")
+    assert (revealed.code, "was shredded" in revealed.err) == (3, True)
+    edited = desk.redrive("edit", letter["id"], "--from", "-", "--reason", "r", "--yes", stdin="{}")
+    assert (edited.code, "was shredded" in edited.err) == (3, True)
+    retried = desk.redrive("retry", letter["id"], "--yes", "--reason", "r")
+    assert retried.code != 0
+    assert "cannot be read" in retried.out + retried.err
+    assert desk.redrive("resolve", letter["id"], "--yes", "--reason", "its subject wants it gone").code == 0
+    assert "keys shredded" in desk.redrive("audit", "list").out
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--from", "2026-01-01", "--to", "2026-01-02"), "of which queue?"),
+        (("--queue", "q", "--all-queues", "--from", "2026-01-01", "--to", "2026-01-02"), "of which queue?"),
+        (("--queue", "q", "--from", "yesterday", "--to", "2026-01-02"), "'yesterday' is no day"),
+        (("--queue", "q", "--from", "2026-01-03", "--to", "2026-01-02", "--yes"), "after the last"),
+    ],
+)
+def test_days_to_shred_have_to_be_said_clearly(sealed: Desk, given: tuple[str, ...], told: str) -> None:
+    ended = sealed.redrive("keys", "shred", *given, "--reason", "r")
+    assert (ended.code, told in ended.err) == (2, True), ended.err
+
+
+def test_letters_from_before_encryption_are_sealed_and_a_missing_key_is_found_out(desk: Desk) -> None:
+    desk.record(dead())
+    refused = desk.redrive("keys", "reencrypt")
+    assert (refused.code, "encryption is off" in refused.err) == (2, True)
+    first = desk.redrive("keys", "new").out.strip()
+    (desk.folder / "redrive.toml").write_text(ON)
+    assert desk.redrive("keys", "reencrypt").out == "Sealed 1 letter.\n"
+    assert desk.redrive("keys", "reencrypt").out == "Sealed 0 letters.\n"
+    assert desk.redrive("keys", "reencrypt", "--all").out == "Sealed 1 letter.\n"
+    assert "everything that is sealed can be opened" in desk.redrive("doctor").out
+
+    other = desk.redrive("keys", "new", "other.key").out.strip()
+    (desk.folder / "redrive.toml").write_text(ON + 'key_path = "other.key"\n')
+    listed = {row["id"]: row for row in json.loads(desk.redrive("keys", "list", "--output", "json").out)}
+    assert (listed[first]["use"], listed[first]["wraps"], listed[other]["wraps"]) == ("missing", 2, 0)
+    examined = desk.redrive("doctor")
+    assert examined.code != 0
+    assert f"the key {first}, which is not here, is needed for 2 of the store's data keys" in examined.out
+    assert _letter(desk)["unreadable"] == "key missing"
+    partly = desk.redrive("keys", "rotate")
+    assert (partly.code, first in partly.err) == (4, True)
+
+    both = 'key_path = "other.key"\nold_keys = [".redrive/encryption.key"]\n'
+    (desk.folder / "redrive.toml").write_text(ON + both)
+    assert desk.redrive("keys", "rotate").out == "Wrapped 2 data keys again.\n"
+    (desk.folder / "redrive.toml").write_text(ON + 'key_path = "other.key"\n')
+    assert _letter(desk)["unreadable"] is None
+
+
+def test_retention_leaves_what_cannot_be_read_for_now(sealed: Desk) -> None:
+    sealed.record(dead())
+    letters = json.loads(sealed.redrive("list", "--output", "json").out)
+    ids = [each["id"] for each in letters]
+    assert sealed.redrive("resolve", *ids, "--yes", "--reason", "r").code == 0
+    assert sealed.redrive("keys", "reencrypt").code == 0
+    sealed.redrive("keys", "new", "other.key")
+    (sealed.folder / "redrive.toml").write_text(ON + 'key_path = "other.key"\n')
+    ended = sealed.redrive("retention", "run", "--keep", "0s", "--yes")
+    assert len(json.loads(sealed.redrive("list", "--output", "json").out)) == len(ids), ended

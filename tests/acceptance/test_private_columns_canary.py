@@ -1,9 +1,11 @@
 """200 canaries in bodies, headers, keys and texts of errors: after all that can happen to letters they are in no
-plain column of the store, in no log, and in nothing that the command line writes.
+plain column of the store, in no log, and in nothing that the command line writes. With encryption on they are in
+no file of the database.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,7 +17,7 @@ from redrive.clock import new_id
 from redrive.message import Message
 from redrive.testing.letters import NOON
 from support.desk import Desk
-from support.postgres_server import PostgresServer
+from support.postgres_server import PostgresServer, PrivatePostgres
 from support.private_letters import Canary, canaries
 
 EXACT = {"revisions.body", "revisions.headers", "revisions.key", "revisions.properties", "failures.told"}
@@ -41,9 +43,72 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
 
 def test_no_canary_leaves_the_columns_that_are_kept_exact(desk: Desk, request: pytest.FixtureRequest) -> None:
     planted = canaries(MESSAGES * EACH)
+    written = _lived_through(desk, planted)
+    assert [each for each in planted if each.value in written] == []
+    rows = list(_rows(desk, request))
+    there = {column for column, value in rows for each in planted if _holds(value, each)}
+    assert there <= EXACT
+    assert there >= {"revisions.body", "revisions.headers", "revisions.key", "failures.told"}, "they are exact"
+    _all_found(desk, planted[::20])
+
+
+@pytest.mark.parametrize("plain_before", [False, True])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_with_encryption_on_no_canary_is_in_any_file_of_the_database(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, *, plain_before: bool
+) -> None:
+    server = None if kind == "sqlite" else request.getfixturevalue("own_postgres")
+    (tmp_path / "shop.py").write_text(SHOP)
+    desk = Desk(tmp_path, store_url=None if server is None else server.new_database())
+    settings = (tmp_path / "redrive.toml").read_text() if server else ""
+    _done(desk, "keys", "new")
+    planted = canaries(MESSAGES * EACH)
+    if not plain_before:
+        (tmp_path / "redrive.toml").write_text(f"{settings}\n[encryption]\nenabled = true\n")
+    written = _lived_through(desk, planted)
+    if plain_before:
+        (tmp_path / "redrive.toml").write_text(f"{settings}\n[encryption]\nenabled = true\n")
+        assert "Sealed 50 letters" in _done(desk, "keys", "reencrypt")
+        _wiped(desk, server)
+
+    assert [each for each in planted if each.value in written] == []
+    if server is not None:
+        server.execute("CHECKPOINT")
+    files = [tmp_path / "redrive.db", tmp_path / "redrive.db-wal"]
+    if server is not None:
+        # A server keeps its log for a while, whatever has become of the rows.
+        folder = server.data / "base" if plain_before else server.data
+        files = [each for each in folder.rglob("*") if each.is_file()]
+    held = b"".join(each.read_bytes() for each in files if each.exists())
+    assert b"orders" in held
+    assert [each for each in planted if each.value.encode() in held] == []
+    shown = desk.redrive("list", "--output", "json").out
+    one = json.loads(shown.splitlines()[0])["id"] if shown.startswith("{") else json.loads(shown)[0]["id"]
+    revealed = desk.redrive("show", one, "--reveal", "is it still there", "--output", "json").out
+    assert any(each.value in revealed for each in planted), "whoever may see them can"
+    _all_found(desk, planted[::20])
+
+
+def _wiped(desk: Desk, server: PrivatePostgres | None) -> None:
+    """What a database does in its own time: old rows are overwritten."""
+    if server is None:
+        with closing(sqlite3.connect(desk.folder / "redrive.db")) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return
+    for table in ("revisions", "failures", "letters", "search_parts"):
+        server.execute(f"VACUUM FULL redrive.{table}", url=desk.store_url)
+
+
+def _all_found(desk: Desk, planted: list[Canary]) -> None:
+    for canary in planted:
+        found = desk.redrive("list", "--where", f'"{canary.value}"', "--output", "json").out
+        assert found.count('"id"') >= 1, canary
+
+
+def _lived_through(desk: Desk, planted: list[Canary]) -> str:
+    """All that can happen to letters with these canaries; what was written about it."""
     desk.send("orders", (_message(planted[at : at + EACH]) for at in range(0, len(planted), EACH)))
     told = [_done(desk, "work", "shop:app", "--drain")]
-
     told.append(_done(desk, "db", "index"))
     told.append(_done(desk, "list", "--limit", "100"))
     told.append(_done(desk, "retry", "--queue", "orders", "--yes", "--reason", "again"))
@@ -53,16 +118,7 @@ def test_no_canary_leaves_the_columns_that_are_kept_exact(desk: Desk, request: p
     assert told[-1].count('"status"') == MESSAGES, "they have come back"
     told += (_done(desk, *each) for each in (("db", "index"), ("groups",), ("stats",), ("db", "check")))
 
-    written = "".join(told)
-    assert [each for each in planted if each.value in written] == []
-    rows = list(_rows(desk, request))
-    there = {column for column, value in rows for each in planted if _holds(value, each)}
-    assert there <= EXACT
-    assert there >= {"revisions.body", "revisions.headers", "revisions.key", "failures.told"}, "they are exact"
-    for canary in planted[::20]:
-        assert desk.redrive("list", "--where", f'"{canary.value}"', "--output", "json").out.count('"id"') >= 1, (
-            canary
-        )
+    return "".join(told)
 
 
 def _message(own: list[Canary]) -> Message:

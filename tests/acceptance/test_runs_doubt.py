@@ -23,6 +23,7 @@ from redrive.testing.store_runs import a_plan, running, take
 from support.dead_letters import an_order, dead
 from support.desk import Desk
 from support.patience import until
+from support.serving import serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,6 +155,24 @@ async def test_interrupted_before_their_turn_they_stay_in_doubt_and_are_no_new_l
     await store.close()
 
 
+async def test_some_at_a_time_are_as_many_as_were_asked_for_and_nobody_waits_behind_the_last(desk: Desk) -> None:
+    store: Any = desk.store()
+    transport = desk.transport()
+    await store.record_together([dead(an_order(number)) for number in range(5)])
+    run_id = await running(store, a_plan())
+    await store.let_go((await take(store, run_id)).claims)
+    run = await store.change_run(run_id, RunChange.CANCEL, by=ANN)
+    actions = Actions(store=store, transport=transport, clock=ManualClock(), who=local("ann"))
+
+    sent = await actions.send_again(run, rate=0.01, at_most=1)  # a clock that stands still: it waits for nothing
+    more = await actions.send_again(run, at_most=2)
+    taken = [await actions.take_as_sent(run, "seen", at_most=each) for each in (1, 2, 2)]
+
+    assert (len(sent), len(more), taken) == (1, 2, [1, 1, 0])
+    await transport.close()
+    await store.close()
+
+
 async def test_named_letters_that_somebody_had_in_hand_stay_too(desk: Desk) -> None:
     store: Any = desk.store()
     transport, clock = desk.transport(), ManualClock()
@@ -171,3 +190,34 @@ async def test_named_letters_that_somebody_had_in_hand_stay_too(desk: Desk) -> N
     assert statuses == [Status.REDRIVEN, Status.REDRIVING]
     await transport.close()
     await store.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "arriving"),
+    [
+        (("--send-again",), "Sent 3 letters back.\n", 6),
+        (("--send-again", "--rate", "1000"), "Sent 3 letters back.\n", 6),
+        (("--sent", "--reason", "seen in the queue"), "Took 3 letters as sent.\n", 3),
+    ],
+    ids=["again", "at a rate", "sent"],
+)
+def test_through_a_server_it_is_the_same(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str, arriving: int
+) -> None:
+    ids = sent_and_killed(desk)
+    run = cancelled(desk)
+    monkeypatch.setattr("redrive.remote.runs.SETTLED_AT_ONCE", 2)  # so that it takes more than one question
+    command = ("runs", "settle", run, *options, "--yes")
+    with serving(desk, "--no-engine") as served:
+        monkeypatch.setenv("REDRIVE_TOKEN", served.token)
+        without = desk.redrive("--server", served.url, "runs", "settle", run, "--sent", "--yes")
+        ended = desk.redrive("--server", served.url, *command)
+        again = desk.redrive("--server", served.url, *command)
+
+    assert without.code == 2
+    assert (ended.code, ended.out) == (0, said), ended.err
+    assert (again.code, again.out) == (3, f"No letter of run {run} is in doubt.\n")
+    assert len(desk.take("orders")) == arriving
+    letter = desk.letter(ids[0])
+    assert letter.status is Status.REDRIVEN
+    assert letter.history[-1].by.startswith("token:")

@@ -7,6 +7,7 @@ import os
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import asyncpg
@@ -20,9 +21,10 @@ from redrive.letter_query import LetterQuery
 from redrive.stores import open_store
 from redrive.stores.postgres import PostgresStore
 from redrive.stores.upgrade import check
-from redrive.testing.letters import a_message, an_entry
-from redrive.testing.store_case import letter, returned, sent
+from redrive.testing.letters import NOON, a_message, an_entry
+from redrive.testing.store_case import ANN, letter, returned, sent
 from support.postgres_server import PostgresServer
+from support.sealing import ENCRYPTION
 
 Execute = Callable[[str], Awaitable[Any]]
 
@@ -171,6 +173,28 @@ async def test_known_and_returned_letters_are_recognised_in_a_callers_transactio
 
     assert (again, back) == ((letter_id, Recorded.AGAIN), (letter_id, Recorded.CAME_BACK))
     assert check(url).healthy
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shredded", [False, True])
+async def test_in_an_encrypted_store_a_letter_can_be_read_whatever_the_callers_transaction_sees(
+    url: str, way: Way, *, shredded: bool
+) -> None:
+    here, elsewhere = (PostgresStore(url, encryption=ENCRYPTION) for _ in range(2))
+    try:
+        await here.record(an_entry("before", at=NOON - timedelta(days=1)))
+        async with way(url) as guest:
+            await guest.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            await guest.ask("SELECT count(*) FROM orders")  # from here on it sees this moment, without new keys
+            if shredded:  # a key that this process remembers
+                await here.record(an_entry("today"))
+                await elsewhere.shred(None, NOON.date(), NOON.date(), by=ANN)
+            letter_id, _ = await here.record(an_entry("it"), connection=guest.connection)
+            await guest.commit()
+        assert (await letter(elsewhere, letter_id)).message.body == a_message().body
+    finally:
+        await here.close()
+        await elsewhere.close()
 
 
 @pytest.mark.parametrize("way", WAYS)

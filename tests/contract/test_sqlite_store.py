@@ -31,6 +31,7 @@ from redrive.stores.upgrade import check
 from redrive.testing.letters import a_message, an_entry
 from redrive.testing.store_case import ANN, letter, place
 from redrive.testing.store_contract import StoreContract
+from support.sealing import ENCRYPTION
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +57,9 @@ class TestSqliteStore(StoreContract):
         return SqliteStore(location, clock=clock)
 
 
-class TestSqliteStoreInMemory(StoreContract):
+class TestSealedSqliteStoreInMemory(StoreContract):
+    """Encryption changes nothing of what a store promises."""
+
     shared = False
 
     @pytest.fixture
@@ -64,7 +67,7 @@ class TestSqliteStoreInMemory(StoreContract):
         return "sqlite:///:memory:"
 
     def open(self, location: str, clock: Clock) -> DeadLetterStore:
-        return SqliteStore(location, clock=clock)
+        return SqliteStore(location, clock=clock, encryption=ENCRYPTION)
 
 
 @asynccontextmanager

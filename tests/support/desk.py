@@ -13,7 +13,10 @@ from unittest.mock import patch
 
 from redrive.cli.main import run
 from redrive.clock import SystemClock
+from redrive.key_sources import key_in
+from redrive.privacy.encryption.local_keys import LocalKeys
 from redrive.stores import open_store
+from redrive.stores.sealing import Encryption
 from redrive.transports import Names, open_transport
 from support.forked import REDRIVE, Recorded
 
@@ -78,6 +81,10 @@ class Desk:
         return Recorded(REDRIVE, *arguments, cwd=self.folder, env=variables).ended()
 
     def store(self, **options: Any) -> DeadLetterStore:
+        """It writes plain, and reads what commands have sealed with the folder's key."""
+        key = self.folder / ".redrive/encryption.key"
+        if key.exists():
+            options.setdefault("encryption", Encryption(LocalKeys([key_in(key)]), seals=False))
         return open_store(self.store_url, **options)
 
     def transport(self, clock: Clock | None = None) -> Transport:

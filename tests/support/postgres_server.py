@@ -41,6 +41,7 @@ EXISTING = "REDRIVE_TEST_POSTGRES"
 ROLE = "redrive"
 _PATIENCE = 60.0
 _END_OTHERS = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1"
+_OLDEST = "SELECT oldest FROM redrive.redrive_compatibility"
 _NEW_LEDGER = f"INSERT INTO redrive.ledger_head VALUES (1, 0, '{GENESIS}', '', '')"  # noqa: S608  a name of ours
 _LOOK_EVERY = 0.01
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
@@ -54,6 +55,7 @@ class PostgresServer:
         self._base = urlsplit(base)
         self._made: list[str] = []
         self._store: str | None = None
+        self._oldest = ""
 
     def url(self, database: str = "postgres") -> str:
         return urlunsplit(self._base._replace(path=f"/{database}"))
@@ -72,12 +74,14 @@ class PostgresServer:
         if self._store is None:
             self._store = self.new_database()
             upgrade(self._store)
+            [(self._oldest,)] = self.fetch(_OLDEST, url=self._store)
         # Not TRUNCATE, which costs a file per table and index. The counters last: deleting letters counts too.
         tables = [table.name for table in reversed(metadata.sorted_tables) if table is not compatibility]
         tables.sort(key=counter_deltas.name.__eq__)
         self.fetch(_END_OTHERS, urlsplit(self._store).path.removeprefix("/"))  # of a test that failed
         script = "; ".join(f'DELETE FROM redrive."{name}"' for name in tables)  # noqa: S608  names of ours
-        self.run(f"{script}; {_NEW_LEDGER}", url=self._store)
+        again = f"UPDATE redrive.redrive_compatibility SET oldest = '{self._oldest}'"  # noqa: S608  as above
+        self.run(f"{script}; {_NEW_LEDGER}; {again}", url=self._store)
         return self._store
 
     def drop_database(self, url: str) -> None:
@@ -122,6 +126,10 @@ class PrivatePostgres(PostgresServer):
     @property
     def log(self) -> str:
         return (self._folder / "log").read_text(errors="replace")
+
+    @property
+    def data(self) -> Path:
+        return self._folder / "data"
 
     def start(self) -> None:
         deadline = time.monotonic() + _PATIENCE

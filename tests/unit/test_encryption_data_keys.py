@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redrive.errors import KeyMissing, SealBroken, Shredded, UsageError
+from redrive.errors import KeyMissing, SealBroken
 from redrive.privacy.encryption.data_keys import DataKeys, MemoryDataKeys, WrappedKey
 from redrive.privacy.encryption.envelope import MOST_USES, Place
 from redrive.privacy.encryption.key_ring import KeyRing
 from redrive.privacy.encryption.key_source import Wrapped
 from redrive.privacy.encryption.local_keys import KeyEncryptionKey, LocalKeys
-from redrive.privacy.encryption.rotation import Rotated, rewrap_all, shred
-from redrive.privacy.encryption.sealer import RESERVED, Sealer
+from redrive.privacy.encryption.rotation import Rotated, rewrap_all
+from redrive.privacy.encryption.sealer import RESERVED
 from redrive.testing.data_keys_contract import DAY, DataKeysContract
-from support.sealing import KEY, OLD_KEY, OTHER_KEY
+from support.sealing import KEY, OLD_KEY, OTHER_KEY, Gone, OpeningSealer
 
 NEXT_DAY = DAY + timedelta(days=1)
 PLACE = Place("a", "revisions.body", 0)
@@ -54,8 +54,8 @@ class Counted(LocalKeys):
         return super().unwrap(wrapped, context)
 
 
-def a_sealer(keys: DataKeys, *known: KeyEncryptionKey, **ring: Any) -> Sealer:
-    return Sealer(keys, KeyRing(LocalKeys(known or (KEY,)), **ring))
+def a_sealer(keys: DataKeys, *known: KeyEncryptionKey, **ring: Any) -> OpeningSealer:
+    return OpeningSealer(keys, KeyRing(LocalKeys(known or (KEY,)), **ring))
 
 
 # One process
@@ -156,7 +156,7 @@ async def test_more_uses_than_are_left_are_reserved_first() -> None:
 async def test_unwrapped_keys_are_remembered_for_their_time_and_no_longer() -> None:
     keys, source, clock = MemoryDataKeys(), Counted([KEY]), Ticking()
     sealed = await a_sealer(keys).seal(b"x", PLACE, queue="orders", day=DAY)
-    sealer = Sealer(keys, KeyRing(source, age=300, now=clock))
+    sealer = OpeningSealer(keys, KeyRing(source, age=300, now=clock))
     for _ in range(3):
         await sealer.open(sealed, PLACE)
     assert source.unwrapped == 1
@@ -220,16 +220,10 @@ async def test_what_is_shredded_is_told_as_such_and_everything_else_opens() -> N
     sealed = [await sealer.seal(b"%d" % each.day, PLACE, queue="orders", day=each) for each in days]
     other = await sealer.seal(b"other", PLACE, queue="mails", day=days[1])
 
-    assert await shred(keys, sealer.ring, queue="orders", first=days[1], last=days[2]) == 2
+    sealer.ring.forget(await keys.shred("orders", days[1], days[2]))
 
     found = await sealer.open_all([(each, PLACE) for each in (*sealed, other)])
-    assert [each if isinstance(each, bytes) else type(each) for each in found] == [
-        b"1", Shredded, Shredded, b"4", b"other",
-    ]  # fmt: skip
-    with pytest.raises(Shredded, match=sealed[1][1:17].hex()):
-        await sealer.open(sealed[1], PLACE)
-    with pytest.raises(UsageError):
-        await shred(keys, sealer.ring, queue=None, first=days[1], last=days[0])
+    assert found == [b"1", None, None, b"4", b"other"]
 
 
 async def test_others_forget_what_was_shredded_in_their_time() -> None:
@@ -237,9 +231,9 @@ async def test_others_forget_what_was_shredded_in_their_time() -> None:
     sealed = await a_sealer(keys).seal(b"x", PLACE, queue="orders", day=DAY)
     other = a_sealer(keys, age=300, now=clock)
     await other.open(sealed, PLACE)
-    await shred(keys, a_sealer(keys).ring, queue="orders", first=DAY, last=DAY)
+    await keys.shred("orders", DAY, DAY)
     clock.now = 300
-    with pytest.raises(Shredded):
+    with pytest.raises(Gone):
         await other.open(sealed, PLACE)
 
 
@@ -247,7 +241,7 @@ async def test_a_day_that_was_shredded_gets_a_new_key_when_something_is_sealed_f
     keys = MemoryDataKeys()
     sealer = a_sealer(keys)
     old = await sealer.seal(b"old", PLACE, queue="orders", day=DAY)
-    await shred(keys, sealer.ring, queue=None, first=DAY, last=DAY)
+    sealer.ring.forget(await keys.shred(None, DAY, DAY))
     new = await sealer.seal(b"new", PLACE, queue="orders", day=DAY)
     assert await a_sealer(keys).open(new, PLACE) == b"new"
     assert new[1:17] != old[1:17]
@@ -338,8 +332,8 @@ class Shop:
         self.shredded: set[bytes] = set()
         self.opened = 0
 
-    def process(self, *known: KeyEncryptionKey) -> Sealer:
-        return Sealer(self.keys, KeyRing(LocalKeys(known), most=2, age=self.dice.choice([0.0, 60.0])))
+    def process(self, *known: KeyEncryptionKey) -> OpeningSealer:
+        return OpeningSealer(self.keys, KeyRing(LocalKeys(known), most=2, age=self.dice.choice([0.0, 60.0])))
 
     async def write(self, name: str, *known: KeyEncryptionKey) -> None:
         sealer = self.process(*known)
@@ -348,7 +342,7 @@ class Shop:
             await self._commit(sealer, place, day)
             await pause(self.dice)
 
-    async def _commit(self, sealer: Sealer, place: Place, day: date) -> None:
+    async def _commit(self, sealer: OpeningSealer, place: Place, day: date) -> None:
         """As a store does: the key is there in the very transaction that keeps the value, or another is taken."""
         while True:
             key = await sealer.key_for("orders", day)
@@ -367,11 +361,11 @@ class Shop:
                 place, (sealed, _) = self.dice.choice(list(self.rows.items()))
                 await self._check(sealer, sealed, place)
 
-    async def _check(self, sealer: Sealer, sealed: bytes, place: Place) -> None:
+    async def _check(self, sealer: OpeningSealer, sealed: bytes, place: Place) -> None:
         try:
             assert await sealer.open(sealed, place) == place.letter_id.encode()
             self.opened += 1
-        except Shredded:
+        except Gone:
             assert sealed[1:17] in self.shredded, "a key is gone that nobody shredded"
 
     async def rotate(self, *known: KeyEncryptionKey) -> None:

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
 from redrive import __version__
+from redrive.api.about import about
 from redrive.api.accounts import accounts
 from redrive.api.audit import audit
+from redrive.api.console import BUILT, console, is_page
+from redrive.api.console import page as console_page
 from redrive.api.docs import docs
 from redrive.api.exports import exports
 from redrive.api.groups import groups
@@ -33,6 +37,7 @@ from redrive.errors import RedriveError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -43,6 +48,9 @@ if TYPE_CHECKING:
 
 PREFIX = "/api/v1"
 _ZIPPED_FROM = 1024
+_NOUNS = (
+    *(letters, exports, groups, runs, run_plans, stats, queues, audit, accounts, intake, sign_in, about, s1),
+)
 
 
 def create_app(
@@ -51,6 +59,7 @@ def create_app(
     reception: Reception,
     checks: Mapping[str, Check],
     request_timeout: float = 10.0,
+    console_folder: Path = BUILT,
 ) -> FastAPI:
     """`checks` are the parts that health is asked of; `store` has to be one of them."""
     app = FastAPI(
@@ -65,10 +74,12 @@ def create_app(
     app.state.door = door
     app.state.checks = checks
     app.state.reception = reception
-    for noun in (letters, exports, groups, runs, run_plans, stats, queues, audit, accounts, intake, sign_in, s1):
+    app.state.console = console_folder
+    for noun in _NOUNS:
         app.include_router(noun, prefix=PREFIX)
     app.include_router(health)
     app.include_router(docs)
+    app.include_router(console)
     app.add_exception_handler(RedriveError, _answered)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _plain)
@@ -94,6 +105,8 @@ async def _plain(request: Request, error: Exception) -> Response:
     """What the framework refuses itself: an unknown path, a method that is none."""
     assert isinstance(error, HTTPException)  # noqa: S101  it is handled for nothing else
     status = HTTPStatus(error.status_code)
+    if status is HTTPStatus.NOT_FOUND and is_page(request.scope, request.headers.get("accept", "")):
+        return await run_in_threadpool(console_page, request)
     headers = {name.lower(): text for name, text in (error.headers or {}).items()}
     if status is HTTPStatus.METHOD_NOT_ALLOWED:
         headers["allow"] = ", ".join(_allowed(request))

@@ -55,7 +55,7 @@ class Door:
         self._policy = policy
         self._inspector = inspector
         self._keeper = keeper
-        self._read_only = read_only
+        self.read_only = read_only
         self._concurrency = concurrency
         self._denials = Denials(clock)
         self._masks = masks
@@ -92,5 +92,5 @@ class Door:
                 del self._asking[name]
 
     def check_writable(self) -> None:
-        if self._read_only:
+        if self.read_only:
             raise Refused("this server only shows", remedy="it was started with --read-only: ask one that was not")

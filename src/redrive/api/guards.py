@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 MAX_BODY = 1024 * 1024
 MAX_LETTER = 16 * MAX_BODY
-"""Of a letter that is handed in."""
+"""Of a letter that is handed in, and of a body that is edited."""
 MAX_QUERY = 16 * 1024
 _ENDLESS = ("/events", "/export", "/export/unmasked")
-_LETTERS = "/api/v1/letters"
+_WITH_BODIES = ("/api/v1/letters", "/revisions")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SECRET_NAMES = frozenset({"token", "access_token", "api_key", "apikey", "authorization", "secret", "password"})
 
@@ -94,7 +94,7 @@ class Guards:
         return None
 
     def _most(self, scope: Scope) -> int:
-        return MAX_LETTER if scope["path"].endswith(_LETTERS) else self._max_body
+        return MAX_LETTER if scope["path"].endswith(_WITH_BODIES) else self._max_body
 
     def _counted(self, receive: Receive, most: int) -> Receive:
         """A body without a length is counted as it comes; beyond the limit it is as if the client had gone."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from redrive.api.cursors import cursor
-from redrive.dead_letter import DeadLetter, Happening, Status
+from redrive.dead_letter import DeadLetter, Happening, Status, Unreadable
 from redrive.failure import Host
 from redrive.letter_json import letter_values
 from redrive.letter_query import Count, Place
@@ -121,12 +121,13 @@ class FailureJson(msgspec.Struct, kw_only=True):
     """As Python prints it."""
 
 
-class RevisionJson(msgspec.Struct):
+class RevisionJson(msgspec.Struct, kw_only=True):
     number: int
     at: datetime
     by: str
     reason: str
     message: MessageJson
+    unreadable: Unreadable | None = None
 
 
 class Letter(LetterLine, frozen=True, kw_only=True):
@@ -134,6 +135,8 @@ class Letter(LetterLine, frozen=True, kw_only=True):
 
     lane: str | None
     blocked_by: str | None
+    unreadable: Unreadable | None
+    """Why what the message holds cannot be read: it is empty then."""
     message: MessageJson
     failures: list[FailureJson]
     """Every attempt of every generation, oldest first."""

@@ -104,10 +104,14 @@ class Routes(APIRouter):
         return declare
 
 
-def documented(summary: str, *, takes: Any = None, answers: Any = None, status: int = 200) -> dict[str, Any]:
-    """For a route that anybody may ask, of whoever signs in: what a decorator of FastAPI takes."""
+def documented(
+    summary: str, *, takes: Any = None, answers: Any = None, status: int = 200, known: bool = False
+) -> dict[str, Any]:
+    """For a route that anybody may ask, of whoever signs in: what a decorator of FastAPI takes. `known`: anybody
+    who is signed in, whatever they may do.
+    """
     found = HTTPStatus(status)
-    extra: dict[str, Any] = {"security": []}
+    extra: dict[str, Any] = {} if known else {"security": []}
     if takes is not None:
         extra["requestBody"] = _body(takes)
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from redrive.api.selection import LetterSelection
 from redrive.dead_letter import Happening
 from redrive.editing import Operation
 from redrive.preview import Check, GroupShare, Level, Preview
+from redrive.redriving import Outcome
 from redrive.run import MAX_RATE, Approval, Brakes, Canary, LetterOutcome, Progress, RunPlan, RunStatus
 from redrive.run_actions import EditedSample
 from redrive.run_policy import RunPolicy
@@ -52,6 +53,25 @@ class RunRequest(msgspec.Struct, kw_only=True):
             brakes=self.brakes or policy.brakes,
             reason=self.reason.strip(),
         )
+
+
+SETTLED_AT_ONCE = 100
+
+
+class Settling(msgspec.Struct, kw_only=True):
+    """What to do about letters in doubt: take them as sent, for a reason, or send them again."""
+
+    how: Literal["sent", "send again"]
+    reason: str = ""
+    rate: Annotated[float, msgspec.Meta(gt=0, le=MAX_RATE)] | None = None
+    """Messages per second, of those that are sent again."""
+    at_most: Annotated[int, msgspec.Meta(ge=1, le=SETTLED_AT_ONCE)] = SETTLED_AT_ONCE
+
+
+class SettledLetters(msgspec.Struct, kw_only=True):
+    taken_as_sent: int = 0
+    outcomes: list[Outcome] = []
+    """Of those that were sent again."""
 
 
 class RunJson(msgspec.Struct, kw_only=True):

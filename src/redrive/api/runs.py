@@ -182,6 +182,23 @@ async def _events(desk: Actions, run_id: str, clock: Clock) -> AsyncIterator[byt
         await asyncio.sleep(_LOOK_EVERY)
 
 
+@runs.at(
+    "POST",
+    "/runs/{run_id}/settle",
+    Permission.REDRIVE,
+    takes=wire.Settling,
+    answers=wire.SettledLetters,
+    summary="Decide about letters in doubt, some at a time: ask again until none is left",
+)
+async def settle(run_id: RunId, desk: AtDesk, asked: Annotated[wire.Settling, taken(wire.Settling)]) -> Response:
+    run = await desk.run(run_id)
+    if asked.how == "sent":
+        number = await desk.take_as_sent(run, asked.reason, at_most=asked.at_most)
+        return answer(wire.SettledLetters(taken_as_sent=number))
+    sent = await desk.send_again(run, rate=asked.rate, at_most=asked.at_most)
+    return answer(wire.SettledLetters(outcomes=sent))
+
+
 _DECISIONS = {
     RunChange.PAUSE: (Permission.REDRIVE, "Pause a run; what is in hand is finished"),
     RunChange.RESUME: (Permission.REDRIVE, "Go on with a paused run"),

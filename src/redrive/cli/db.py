@@ -1,13 +1,18 @@
-"""`redrive db upgrade`, `redrive db check` and `redrive db index`."""
+"""`redrive db upgrade`, `redrive db check`, `redrive db index` and `redrive db environment`."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Annotated
 
 import typer
 
 from redrive.actions import Actions
 from redrive.cli.changing import DryRunOption, progress
-from redrive.cli.invocation import at_store, settings_of
+from redrive.cli.invocation import actor, at_store, settings_of
 from redrive.cli.outcome import ExitCode, complain
+from redrive.cli.reasons import ReasonOption, given_reason
 
 app = typer.Typer(help="Upgrade the store's tables, check them, or fill the search index.", no_args_is_help=True)
 
@@ -53,3 +58,35 @@ def index(ctx: typer.Context) -> None:
             return await actions.index(on_progress=advance)
 
     typer.echo(f"{at_store(ctx, work):,} letters indexed")
+
+
+@app.command("environment")
+def environment(
+    ctx: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(help="What it belongs to from now on; '' for nothing.", show_default=False)
+    ] = None,
+    reason: ReasonOption = None,
+) -> None:
+    """Tell which environment the store belongs to, or give it to another one. Processes see it when they start."""
+    if name is None:
+        typer.echo(_unchecked(ctx, lambda actions: actions.environment()) or "(none)")
+        return
+    why = given_reason(reason)
+    before = _unchecked(ctx, lambda actions: actions.rename_environment(name, why))
+    typer.echo(f"{before or '(none)'} -> {name.strip() or '(none)'}")
+
+
+def _unchecked(ctx: typer.Context, work: Callable[[Actions], Awaitable[str]]) -> str:
+    """At the store whatever it belongs to: else its name could not be corrected."""
+    from redrive.access import local  # noqa: PLC0415  as above
+    from redrive.configuration import Flag  # noqa: PLC0415  as above
+    from redrive.wiring import desk  # noqa: PLC0415  as above
+
+    settings = settings_of(ctx, (Flag("db environment", ("app", "environment"), ""),))
+
+    async def run() -> str:
+        async with desk(settings, local(actor())) as actions:
+            return await work(actions)
+
+    return asyncio.run(run())

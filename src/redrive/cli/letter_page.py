@@ -32,7 +32,10 @@ def page(letter: DeadLetter, now: datetime) -> Iterator[tuple[str, str]]:
     yield "bold", f"Letter {letter.id}  {letter.status}{f' ({escape(letter.how)})' if letter.how else ''}"
     for label, value in _facts(letter, now):
         yield "", f"  {label:<{_LABEL_WIDTH}}{cell(value)}"
-    yield from section(_payload_title(letter), payload_view(letter.message.payload))
+    if letter.unreadable is None:
+        yield from section(_payload_title(letter), payload_view(letter.message.payload))
+    else:
+        yield from section(f"Payload ({letter.unreadable})", letter.unreadable.explained)
     if letter.message.headers:
         lines = (f"{escape(name)}: {cell(plain(value))}" for name, value in letter.message.headers)
         yield from section("Headers", "\n".join(lines))

@@ -50,6 +50,7 @@ def record(letter: DeadLetter) -> dict[str, Any]:
     told = letter_values(letter)
     return {name: told[name] for name in SUMMARY[:-1]} | {
         "message_id": letter.message.id,
+        "unreadable": told["unreadable"],
         "message": told["message"],
     }
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from redrive.actions import Actions
 from redrive.cli.ages import age
 from redrive.cli.changing import DryRunOption, RateOption, YesOption, confirm
-from redrive.cli.invocation import at_desk, at_store
+from redrive.cli.invocation import at_desk
 from redrive.cli.letters_sent import counted, tell_outcomes
 from redrive.cli.outcome import ExitCode
 from redrive.cli.output import Column, Format, FormatOption, note, write_json, write_rows
@@ -248,7 +247,7 @@ def settle(
         raise UsageError("what about them is not said", remedy="give --sent or --send-again, one of them")
     why = given_reason(reason) if sent else reason or ""
 
-    async def work(actions: Actions) -> int:
+    async def work(actions: Desk) -> int:
         report = await actions.report(run)
         number = counted(report.in_doubt)
         if not report.in_doubt:
@@ -261,7 +260,7 @@ def settle(
         typer.echo(f"Took {counted(await actions.take_as_sent(report.run, why))} as sent.")
         return ExitCode.OK
 
-    return at_store(ctx, work, name=name)
+    return at_desk(ctx, work, name=name)
 
 
 def _changed(ctx: typer.Context, run: str, change: RunChange, reason: str, name: str | None) -> Run:

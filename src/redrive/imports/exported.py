@@ -77,4 +77,11 @@ def _only_failure(letter: DeadLetter) -> Failure:
 
 
 def _original(letter: DeadLetter) -> Revision:
-    return Revision(number=0, at=letter.created_at, by="import", reason="", message=letter.message)
+    return Revision(
+        number=0,
+        at=letter.created_at,
+        by="import",
+        reason="",
+        message=letter.message,
+        unreadable=letter.unreadable,
+    )

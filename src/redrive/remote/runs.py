@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from redrive.api.run_wire import Outcomes, PreviewJson, RunAccepted, RunDetail, RunJson, RunPage, UnsentLetters
+from redrive.api.run_wire import (
+    SETTLED_AT_ONCE,
+    Outcomes,
+    PreviewJson,
+    RunAccepted,
+    RunDetail,
+    RunJson,
+    RunPage,
+    SettledLetters,
+    UnsentLetters,
+)
 from redrive.dead_letter import Status
 from redrive.errors import Unreachable, UsageError
 from redrive.letter_query import LetterQuery
-from redrive.redriving import unclaimed
+from redrive.redriving import Result, unclaimed
 from redrive.remote.asking import request_of
 from redrive.remote.line import Line, segment
 from redrive.remote.reading import preview_of, report_of
@@ -35,6 +45,8 @@ _PAGE = 500
 _FIRST_LOOK = 0.05
 _LOOK_EVERY = 1.0
 _PATIENCE = 5
+_PORTION = 5.0
+"""Seconds."""
 _LAST_LOOKS = 3
 """At a run that was halted: engines see that within a second, and finish or give back what they have."""
 
@@ -139,6 +151,32 @@ class RemoteRuns:
     async def change_run(self, run_id: str, change: RunChange, reason: str = "") -> Run:
         path, body = f"/runs/{segment(run_id)}/{change}", {"reason": reason}
         return report_of((await self._line.ask("POST", path, RunAccepted, body=body)).run).run
+
+    async def take_as_sent(self, run: Run, reason: str) -> int:
+        total = 0
+        while taken := (await self._settled(run, how="sent", reason=reason)).taken_as_sent:
+            total += taken
+        return total
+
+    async def send_again(
+        self, run: Run, *, rate: float | None = None, on_progress: Callable[[int], None] | None = None
+    ) -> list[Outcome]:
+        """In portions that each take a few seconds at that rate: the server answers no longer question."""
+        portion = SETTLED_AT_ONCE if rate is None else max(1, min(SETTLED_AT_ONCE, int(rate * _PORTION)))
+        outcomes: list[Outcome] = []
+        while sent := (await self._settled(run, how="send again", rate=rate, at_most=portion)).outcomes:
+            outcomes += sent
+            if on_progress is not None:
+                on_progress(len(sent))
+            results = {each.result for each in sent}
+            if Result.UNKNOWN in results and Result.SENT not in results:  # as at the store: the broker is away
+                break
+            if rate is not None:
+                await asyncio.sleep(1 / rate)
+        return outcomes
+
+    async def _settled(self, run: Run, **body: Any) -> SettledLetters:
+        return await self._line.ask("POST", f"/runs/{segment(run.id)}/settle", SettledLetters, body=body)
 
     async def carry_out(self, run_id: str, *, on_progress: Callable[[Run], None] | None = None) -> Run:
         """The server's engine does it. Watched until it has ended or does not run any more; a server that does not

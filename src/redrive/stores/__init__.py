@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from redrive.accounts import AccountStore
 from redrive.registry import Driver, load_driver
+from redrive.stores.key_store import KeyStore
 from redrive.stores.ledger_store import LedgerStore
 
 if TYPE_CHECKING:
@@ -278,6 +279,20 @@ class DeadLetterStore(Protocol):
         """The secret that signs control headers: made once per store, the same for every process."""
         ...
 
+    def belong_to(self, environment: str) -> None:
+        """From now on everything raises ConfigurationError, and nothing is read or changed, if the store is of
+        another environment. One that is of none becomes of this one with the first change. Empty: not checked.
+        """
+        ...
+
+    async def environment(self) -> str:
+        """Which one the store belongs to; empty: none yet."""
+        ...
+
+    async def rename_environment(self, environment: str, *, by: Actor) -> str:
+        """What it was before. Empty: it belongs to none again. It stands in the ledger."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -408,8 +423,8 @@ class RunStore(DeadLetterStore, LedgerStore, Protocol):
         ...
 
 
-class Store(RunStore, AccountStore, Protocol):
-    """All of it: letters, runs, the ledger, and who can sign in."""
+class Store(RunStore, AccountStore, KeyStore, Protocol):
+    """All of it: letters, runs, the ledger, who can sign in, and the keys that it is encrypted with."""
 
 
 _POSTGRES = Driver("redrive.stores.postgres", "PostgresStore", "postgres")

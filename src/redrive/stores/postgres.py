@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from redrive.dead_letter import Entry, Recorded
     from redrive.ledger import LedgerKey
     from redrive.stores.private import Privacy
+    from redrive.stores.sealing import Encryption
 
 T = TypeVar("T")
 
@@ -40,9 +41,10 @@ class PostgresStore(SqlStore):
         clock: Clock | None = None,
         ledger_key: LedgerKey | None = None,
         privacy: Privacy | None = None,
+        encryption: Encryption | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(clock or SystemClock(), ledger_key, privacy)
+        super().__init__(clock or SystemClock(), ledger_key, privacy, encryption)
         self._by_server = clock is None
         self._database = PostgresDatabase(url, **options)
         self._intake = Intake(self._record_all)
@@ -65,14 +67,14 @@ class PostgresStore(SqlStore):
         await self._folding.close()
         await self._database.close()
 
-    async def _write(self, unit: Callable[[Connection], T]) -> T:
-        return await self._database.write(self._lent(unit))
+    async def _transact(self, unit: Callable[[Connection], T]) -> T:
+        return await self._database.write(unit)
 
-    async def _read(self, unit: Callable[[Connection], T]) -> T:
-        return await self._database.read(self._lent(unit))
+    async def _view(self, unit: Callable[[Connection], T]) -> T:
+        return await self._database.read(unit)
 
     async def _inside(self, connection: object, unit: Callable[[Connection], T]) -> T:
-        return await self._database.inside(connection, self._lent(unit))
+        return await self._database.inside(connection, unit)
 
     def _now(self, connection: Connection) -> datetime:
         # Leases are compared by processes whose clocks differ; the server has one (unless a test brings its own).

@@ -46,7 +46,7 @@ VERSION_TABLE = "redrive_version"
 COMPATIBILITY_TABLE = "redrive_compatibility"
 """One row: the oldest schema whose code still works on this one, so that versions can run side by side."""
 
-HEAD = "0010"
+HEAD = "0011"
 """The version these tables are; the newest file in migrations/versions."""
 
 metadata = MetaData(
@@ -161,6 +161,8 @@ revisions = Table(
     Column("at", Moment, nullable=False),
     # Of the message, in revision 0 only: they never change, and a version that does not know them may make others.
     Column("properties", LargeBinary),
+    # What has sealed body, headers, key and properties; NULL: they are plain. See sealing.py.
+    Column("data_key", LargeBinary),
     PrimaryKeyConstraint("letter_id", "number"),
 )
 
@@ -181,6 +183,7 @@ failures = Table(
     Column("app_version", ExactText, nullable=False),
     Column("environment", ExactText, nullable=False),
     Column("told", LargeBinary, nullable=False),  # the whole Failure; the columns are for searching
+    Column("data_key", LargeBinary),  # what has sealed `told`; NULL: it is plain
     PrimaryKeyConstraint("letter_id", "generation", "attempt"),
 )
 

@@ -29,7 +29,11 @@ from redrive.stores import (
 )
 from redrive.stores.folding import Folding
 from redrive.stores.private import Private, lent
+from redrive.stores.sealing import Seals
 from redrive.stores.sql_accounts import SqlAccounts
+from redrive.stores.sql_data_keys import SqlDataKeys
+from redrive.stores.sql_encrypting import SqlEncrypting
+from redrive.stores.sql_environment import SqlEnvironment
 from redrive.stores.sql_grouping import SqlGrouping
 from redrive.stores.sql_ledger import Ledger
 from redrive.stores.sql_ledgering import SqlLedgering
@@ -39,7 +43,7 @@ from redrive.stores.sql_searching import SqlSearching
 from redrive.stores.sql_selection import page_size
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from datetime import datetime
 
@@ -71,18 +75,27 @@ if TYPE_CHECKING:
         TopError,
     )
     from redrive.stores.private import Privacy
+    from redrive.stores.sealing import Encryption
 
 T = TypeVar("T")
 
 _KEY_BYTES = 32
 
 
-class SqlStore(SqlSearching, SqlGrouping, SqlRunning, SqlLedgering, SqlAccounts):
+class SqlStore(SqlSearching, SqlGrouping, SqlRunning, SqlLedgering, SqlAccounts, SqlEnvironment, SqlEncrypting):
     """What happens is decided in the sql_* modules, by plain functions of a connection and the time."""
 
-    def __init__(self, clock: Clock, ledger_key: LedgerKey | None = None, privacy: Privacy | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        ledger_key: LedgerKey | None = None,
+        privacy: Privacy | None = None,
+        encryption: Encryption | None = None,
+    ) -> None:
         self._clock = clock
         self._private = None if privacy is None else Private(privacy)
+        self._data_keys = SqlDataKeys(self._view, self._transact)
+        self._seals = None if encryption is None else Seals(encryption, self._data_keys)
         self._ledger = Ledger(ledger_key)
         self._key: bytes | None = None
         self._folding = Folding(lambda: self._write(sql_counters.fold), clock)
@@ -92,9 +105,32 @@ class SqlStore(SqlSearching, SqlGrouping, SqlRunning, SqlLedgering, SqlAccounts)
     async def close(self) -> None:
         """Begins with `await self._folding.close()`."""
 
-    def _lent(self, unit: Callable[[Connection], T]) -> Callable[[Connection], T]:
-        """The unit as a driver runs it: its connection knows the store's privacy."""
-        return lent(self._private, unit)
+    @abstractmethod
+    async def _transact(self, unit: Callable[[Connection], T]) -> T:
+        """Runs the unit in a transaction, durable when it returns. It may be run twice."""
+
+    @abstractmethod
+    async def _view(self, unit: Callable[[Connection], T]) -> T:
+        """Runs a unit that only reads: all that it sees is of one moment."""
+
+    async def _write(self, unit: Callable[[Connection], T]) -> T:
+        return await self._run(self._transact, self._belonging(unit, writes=True))
+
+    async def _read(self, unit: Callable[[Connection], T]) -> T:
+        return await self._run(self._view, self._belonging(unit, writes=False))
+
+    async def _run(
+        self,
+        run: Callable[[Callable[[Connection], T]], Awaitable[T]],
+        unit: Callable[[Connection], T],
+        *,
+        as_guest: bool = False,
+    ) -> T:
+        """The unit's connection knows the store's privacy and its encryption."""
+        knowing = lent(self._private, unit)
+        if self._seals is None:
+            return await run(knowing)
+        return await self._seals.run(run, knowing, as_guest=as_guest)
 
     async def _change(self, unit: Callable[[Connection], T], letters: int = 1) -> T:
         """As `_write`, for what changes so many letters."""
@@ -121,7 +157,8 @@ class SqlStore(SqlSearching, SqlGrouping, SqlRunning, SqlLedgering, SqlAccounts)
 
         if connection is None:
             return await self._change(unit)
-        done = await self._inside(connection, unit)
+        ours = self._belonging(unit, writes=True)
+        done = await self._run(lambda each: self._inside(connection, each), ours, as_guest=True)
         self._folding.note(1)
         return done
 

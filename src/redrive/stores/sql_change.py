@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select, update
 
-from redrive.dead_letter import BY_HAND, TRANSITIONS, Actor, Status, Transition, Version
+from redrive.dead_letter import BY_HAND, TRANSITIONS, Actor, Status, Transition, Unreadable, Version
 from redrive.errors import NotFound, Refused, TransitionRefused, UsageError
 from redrive.ledger import LETTERS, Deed, Subject
 from redrive.message import cut
 from redrive.stores import sql_audit, sql_groups
 from redrive.stores.expressions import lots
 from redrive.stores.schema import letters, redrives, revisions
+from redrive.stores.sealing import sealing_of
 from redrive.stores.sql_guard import HOW_BUDGET, moving, target
 from redrive.stores.sql_ledger import NO_LEDGER
 from redrive.stores.sql_retention import VERSION, version_of
-from redrive.stores.sql_rows import content
+from redrive.stores.sql_rows import content, held_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -155,7 +156,7 @@ def revise(
     now: datetime,
     ledger: Ledger = NO_LEDGER,
 ) -> int:
-    columns = (letters.c.status, letters.c.revision)
+    columns = (letters.c.status, letters.c.revision, letters.c.queue, letters.c.created_at)
     letter = connection.execute(select(*columns).where(letters.c.id == letter_id).with_for_update()).one_or_none()
     if letter is None:
         raise NotFound(f"no letter {letter_id}", remedy="`redrive list` shows the ids")
@@ -163,6 +164,7 @@ def revise(
     new = {"letter_id": letter_id, "number": number, **sql_audit.signed(by), **content(message)}
     if letter.revision == number and _is_repeated(connection, new):
         return number
+    new = sealing_of(connection).revision(new, queue=letter.queue, created_at=letter.created_at)
     statement = moving(Transition.EDIT, now, letters.c.id == letter_id, letters.c.revision == base)
     if connection.execute(statement.values(revision=number)).rowcount != 1:
         raise _why_not(letter_id, Status(letter.status), letter.revision)
@@ -176,11 +178,11 @@ def revise(
 
 def _is_repeated(connection: Connection, new: Values) -> bool:
     """Whether the current revision is this very one: the caller asks again because it got no answer."""
+    key = (revisions.c.letter_id == new["letter_id"], revisions.c.number == new["number"])
+    kept = connection.execute(select(revisions).where(*key)).one()
+    held = held_by(kept, sealing_of(connection))
     return (
-        connection.scalar(
-            select(revisions.c.number).where(*(revisions.c[name].is_not_distinct_from(new[name]) for name in new))
-        )
-        is not None
+        not isinstance(held, Unreadable) and {"by": kept.by, "reason": kept.reason, **held}.items() <= new.items()
     )
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import select, update
 
 from redrive.clock import new_id
-from redrive.dead_letter import TRANSITIONS, Actor, Claim, Transition
+from redrive.dead_letter import TRANSITIONS, Actor, Claim, Transition, Unreadable
 from redrive.stores import bulk, postgres_claiming, sql_audit
 from redrive.stores.columns import escape_all
 from redrive.stores.expressions import any_of, lots, one_of
 from redrive.stores.schema import audit, claims, letters, redrives
+from redrive.stores.sealing import sealing_of
 from redrive.stores.sql_guard import hold, moving_held, target
-from redrive.stores.sql_rows import message_of, select_letters
+from redrive.stores.sql_rows import empty_message, gather_keys, message_of, select_letters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,10 +61,26 @@ class Candidate(NamedTuple):
     letter: Row[Any]
     revision: int
     message: Message
+    unreadable: Unreadable | None = None
+    """Then the message is empty, and nothing may be sent."""
 
-    @classmethod
-    def of(cls, letter: Row[Any]) -> Candidate:
-        return cls(letter, letter.revision, message_of(letter))
+
+def readable_of(connection: Connection, found: Sequence[Row[Any]]) -> dict[str, Candidate]:
+    """By their ids, those whose message can be read: no other can be sent."""
+    candidates = _candidates(connection, found)
+    return {each.letter.id: each for each in candidates if each.unreadable is None}
+
+
+def _candidates(connection: Connection, found: Sequence[Row[Any]]) -> list[Candidate]:
+    sealing = sealing_of(connection)
+    gather_keys(sealing, found)
+    return [_candidate(row, message_of(row, sealing)) for row in found]
+
+
+def _candidate(row: Row[Any], message: Message | Unreadable) -> Candidate:
+    if isinstance(message, Unreadable):
+        return Candidate(row, row.revision, empty_message(row), message)
+    return Candidate(row, row.revision, message)
 
 
 def claim(connection: Connection, letter_ids: Sequence[str], claiming: Claiming) -> list[Claim]:
@@ -71,8 +88,8 @@ def claim(connection: Connection, letter_ids: Sequence[str], claiming: Claiming)
     claimed: dict[str, Claim] = {}
     for lot in lots(letter_ids):
         found = held(connection, lot)
-        pending = [Candidate.of(letter) for letter in found if is_claimable(letter)]
-        mine = take(connection, pending, claiming) + take_over(connection, found, claiming)
+        pending = readable_of(connection, [letter for letter in found if is_claimable(letter)])
+        mine = take(connection, list(pending.values()), claiming) + take_over(connection, found, claiming)
         claimed |= {each.letter_id: each for each in mine}
     return [claimed[letter_id] for letter_id in dict.fromkeys(letter_ids) if letter_id in claimed]
 
@@ -123,9 +140,10 @@ def take(connection: Connection, candidates: Sequence[Candidate], claiming: Clai
 
 def take_over(connection: Connection, found: Sequence[Row[Any]], claiming: Claiming) -> list[Claim]:
     """T6, where a lease has run out: the same redrive id, so that a copy already sent and the one to come are
-    known as one; and the same target.
+    known as one; and the same target. What cannot be read any more is handed over too, for it has to be settled.
     """
-    held_by_others = {letter.id: letter for letter in found if letter.status == _CLAIMED}
+    taken = _candidates(connection, [letter for letter in found if letter.status == _CLAIMED])
+    held_by_others = {each.letter.id: each for each in taken}
     if not held_by_others:
         return []
     expired = select(claims).where(
@@ -141,9 +159,7 @@ def take_over(connection: Connection, found: Sequence[Row[Any]], claiming: Claim
             *(sql_audit.line(line, each, at=claiming.now, by=claiming.by, **before_and_after) for each in over),
         )
     # EDIT is refused while REDRIVING, so the current revision is the one that was claimed.
-    return [
-        _claim_of(Candidate.of(held_by_others[each]), row.redrive_id, row.target) for each, row in over.items()
-    ]
+    return [_claim_of(held_by_others[each], row.redrive_id, row.target) for each, row in over.items()]
 
 
 def _hand_over(connection: Connection, letter_ids: list[str], claiming: Claiming) -> None:
@@ -203,6 +219,7 @@ def _claim_of(candidate: Candidate, redrive_id: str, queue: str) -> Claim:
         target=queue,
         revision=candidate.revision,
         message=candidate.message,
+        unreadable=candidate.unreadable,
         lane=candidate.letter.lane,
     )
 

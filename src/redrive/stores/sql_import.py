@@ -15,6 +15,8 @@ from redrive.stores import sql_audit, sql_failures, sql_groups
 from redrive.stores.expressions import insert_into
 from redrive.stores.private import columns_of
 from redrive.stores.schema import audit, failures, letters, revisions
+from redrive.stores.sealing import NO_KEY, sealing_of
+from redrive.stores.sql_failures import Of
 from redrive.stores.sql_ledger import NO_LEDGER
 from redrive.stores.sql_record import letter_row
 from redrive.stores.sql_rows import content, first_content
@@ -66,9 +68,11 @@ def restore(
     new = set(connection.scalars(_new_letter(connection.dialect.name), rows))
     come = [letter for letter in wanted.values() if letter.id in new]
     if come:
-        connection.execute(revisions.insert(), [row for letter in come for row in _revisions(letter)])
-        told = (_failures(letter, columns[letter.queue]) for letter in come)
-        connection.execute(failures.insert(), [row for own in told for row in own])
+        held = [row for letter in come for row in _revisions(connection, letter)]
+        told = [row for letter in come for row in _failures(connection, letter, columns[letter.queue])]
+        # Rows that cannot be read name the key that they had, and all rows of a statement have the same columns.
+        connection.execute(revisions.insert(), [{"data_key": None, **row} for row in held])
+        connection.execute(failures.insert(), [{"data_key": None, **row} for row in told])
         _tell(connection, come, by=by, now=now)
     sql_groups.leave(connection, set(groups.values()))  # those that were made for letters that are here already
     if new:
@@ -113,16 +117,24 @@ def _status(letter: DeadLetter) -> Status:
     return Status.PENDING if letter.status is Status.REDRIVING else letter.status
 
 
-def _revisions(letter: DeadLetter) -> Iterator[Values]:
+def _revisions(connection: Connection, letter: DeadLetter) -> Iterator[Values]:
+    sealing = sealing_of(connection)
     for each in letter.revisions:
         signed = {"by": each.by, "reason": each.reason, "at": each.at}
         held = first_content(each.message) if each.number == 0 else {**content(each.message), "properties": None}
-        yield {"letter_id": letter.id, "number": each.number, **signed, **held}
+        plain = {"letter_id": letter.id, "number": each.number, **signed, **held}
+        if each.unreadable is not None:  # it stays so: nobody may take it for an empty message
+            yield plain | {"data_key": NO_KEY}
+        else:
+            yield sealing.revision(plain, queue=letter.queue, created_at=letter.created_at)
 
 
-def _failures(letter: DeadLetter, columns: Columns) -> Iterator[Values]:
+def _failures(connection: Connection, letter: DeadLetter, columns: Columns) -> Iterator[Values]:
+    own = Of(letter.id, letter.queue, letter.created_at)
     for generation, failure in zip(letter.generations, letter.failures, strict=True):
-        yield from sql_failures.rows(letter.id, generation, [failure], columns)
+        yield from sql_failures.sealed(
+            connection, own, sql_failures.rows(letter.id, generation, [failure], columns)
+        )
 
 
 def _tell(connection: Connection, come: Sequence[DeadLetter], *, by: Actor, now: datetime) -> None:

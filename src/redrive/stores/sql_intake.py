@@ -14,7 +14,8 @@ from redrive.dead_letter import Recorded
 from redrive.stores import bulk, sql_failures, sql_groups, sql_on_record
 from redrive.stores.private import columns_of
 from redrive.stores.schema import audit, failures, letters, revisions
-from redrive.stores.sql_record import letter_row, original, record, recorded
+from redrive.stores.sql_failures import Of
+from redrive.stores.sql_record import letter_row, record, recorded, sealed_original
 from redrive.stores.sql_rows import identity_key
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from redrive.dead_letter import Entry
+    from redrive.stores.expressions import Values
+    from redrive.stores.private import Columns
 
     New = dict[str, tuple[str, Entry]]
     """By identity: the letter's id to be and its entry."""
@@ -73,7 +76,12 @@ def _insert(connection: Connection, new: New, now: datetime) -> None:
     bulk.insert_rows(
         connection,
         (letters, [letter_row(id_, entry, groups[entry.fingerprint.id], now, as_) for id_, entry, as_ in own]),
-        (revisions, [original(id_, entry) for id_, entry in pairs]),
-        (failures, [row for id_, entry, as_ in own for row in sql_failures.rows(id_, 1, entry.failures, as_)]),
+        (revisions, [sealed_original(connection, id_, entry) for id_, entry in pairs]),
+        (failures, [row for each in own for row in _failures(connection, *each)]),
         (audit, [recorded(id_, entry, as_) for id_, entry, as_ in own]),
     )
+
+
+def _failures(connection: Connection, letter_id: str, entry: Entry, columns: Columns) -> list[Values]:
+    plain = sql_failures.rows(letter_id, 1, entry.failures, columns)
+    return sql_failures.sealed(connection, Of(letter_id, entry.queue, entry.at), plain)

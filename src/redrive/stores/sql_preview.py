@@ -19,10 +19,11 @@ from redrive.preview import GROUPS_SHOWN, SAMPLE, GroupShare, Overview, set_apar
 from redrive.search_terms import Field, FieldTerm, Filter, Op
 from redrive.stores.expressions import one_of
 from redrive.stores.schema import groups, letters, revisions
+from redrive.stores.sealing import sealing_of
 from redrive.stores.sql_preview_letters import LOOKED_AT, Looked, look, newest
 from redrive.stores.sql_preview_numbers import Spread, spread
 from redrive.stores.sql_preview_redrives import endings_of_groups, endings_of_letters
-from redrive.stores.sql_rows import letter_of, select_letters
+from redrive.stores.sql_rows import keys_of, letters_of, select_letters
 from redrive.stores.sql_scope import inside
 from redrive.stores.sql_selection import with_owned_groups
 
@@ -158,11 +159,13 @@ def _titled(connection: Connection, by_group: Mapping[str, int], within: Scope) 
 def _keys(connection: Connection, rows: Sequence[Row[Any]]) -> _Keys:
     ids = [row.id for row in rows[:KEYS_OF]]
     current = (revisions.c.letter_id == letters.c.id) & (revisions.c.number == letters.c.revision)
-    found = select(letters.c.queue, letters.c.lane, revisions.c.key).join(revisions, current)
+    columns = (letters.c.queue, letters.c.lane, letters.c.id, letters.c.revision)
+    found = select(*columns, revisions.c.key, revisions.c.data_key).join(revisions, current)
     has_order = or_(revisions.c.key.is_not(None), letters.c.lane.is_not(None))
     found = found.where(one_of(letters.c.id, ids, connection.dialect.name), has_order)
     with_order = connection.execute(found).all()
-    keys = Counter((row.queue, row.key) for row in with_order if row.lane is None)
+    loose = [row for row in with_order if row.lane is None]
+    keys = Counter(zip((row.queue for row in loose), keys_of(loose, sealing_of(connection)), strict=True))
     ordered = len(with_order) - keys.total()
     return _Keys(len(ids), keys.total(), ordered, sum(number for number in keys.values() if number > 1))
 
@@ -185,5 +188,5 @@ def _set_apart(connection: Connection, selection: LetterQuery) -> _Apart:
 def _sample(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[DeadLetter, ...]:
     ids = [row.id for row in rows[:SAMPLE]]
     found = select_letters(bodies=False).where(letters.c.id.in_(ids))
-    by_id = {row.id: letter_of(row) for row in connection.execute(found)}
+    by_id = {each.id: each for each in letters_of(connection.execute(found).all(), sealing_of(connection))}
     return tuple(by_id[each] for each in ids if each in by_id)

@@ -9,8 +9,9 @@ from redrive.stores.estimates import plan_anew
 from redrive.stores.expressions import begins_with
 from redrive.stores.postgres_search import find_page
 from redrive.stores.schema import letters
+from redrive.stores.sealing import sealing_of
 from redrive.stores.sql_lanes import BLOCKED_BY
-from redrive.stores.sql_rows import letter_of, select_letters
+from redrive.stores.sql_rows import letters_of, select_letters
 from redrive.stores.sql_scope import inside
 from redrive.stores.sql_selection import needs_index, page_of, with_owned_groups
 from redrive.stores.sql_whole import with_story
@@ -59,4 +60,5 @@ def find(connection: Connection, query: LetterQuery) -> list[DeadLetter]:
         page = page_of(query, connection.dialect.name).subquery("page")
         found = found.join(page, page.c.id == letters.c.id)
     newest_first = found.order_by(letters.c.created_at.desc(), letters.c.id.desc())
-    return [letter_of(row, blocked_by=row.blocked_by) for row in connection.execute(newest_first)]
+    rows = connection.execute(newest_first).all()
+    return letters_of(rows, sealing_of(connection), "blocked_by")

@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, delete, select, update
 
 from redrive.clock import new_id
-from redrive.dead_letter import MAX_GENERATIONS, Actor, Recorded, Status, Transition
+from redrive.dead_letter import MAX_GENERATIONS, Actor, Recorded, Status, Transition, Unreadable
 from redrive.event import describe
 from redrive.message import cut
 from redrive.ordering import PARKED
+from redrive.privacy.encryption.envelope import Place
 from redrive.stores import sql_audit, sql_failures, sql_groups, sql_lanes
 from redrive.stores.expressions import earlier, insert_into, later
 from redrive.stores.private import PLAIN, columns_of
 from redrive.stores.private_facts import CORRELATION_ID, EVENT_TYPE, SOURCE_ID
 from redrive.stores.schema import claims, letters, redrives, revisions
+from redrive.stores.sealing import sealing_of
+from redrive.stores.sql_failures import Of
 from redrive.stores.sql_guard import HOW_BUDGET, hold, moving, quarantine, target
 from redrive.stores.sql_rows import failure_columns, first_content, identity_key, short_type
 
@@ -73,8 +76,8 @@ def _insert(connection: Connection, letter_id: str, entry: Entry, now: datetime)
     row = letter_row(letter_id, entry, group_id, now, columns)
     if connection.execute(_new_letter(connection.dialect.name), row).scalar() is None:
         return False
-    connection.execute(_new_revision, original(letter_id, entry))
-    sql_failures.add(connection, letter_id, 1, entry.failures, entry.queue)
+    connection.execute(_new_revision, sealed_original(connection, letter_id, entry))
+    sql_failures.add(connection, Of(letter_id, entry.queue, entry.at), 1, entry.failures)
     sql_audit.write(connection, recorded(letter_id, entry, columns))
     return True
 
@@ -82,10 +85,11 @@ def _insert(connection: Connection, letter_id: str, entry: Entry, now: datetime)
 _known = select(letters.c.id).where(letters.c.identity == bindparam("identity", type_=letters.c.identity.type))
 
 
-def original(letter_id: str, entry: Entry) -> Values:
-    """The first revision."""
+def sealed_original(connection: Connection, letter_id: str, entry: Entry) -> Values:
+    """The first revision, as it is written."""
     by = {"by": entry.by, "reason": ""}
-    return {"letter_id": letter_id, "number": 0, "at": entry.at, **by, **first_content(entry.message)}
+    plain = {"letter_id": letter_id, "number": 0, "at": entry.at, **by, **first_content(entry.message)}
+    return sealing_of(connection).revision(plain, queue=entry.queue, created_at=entry.at)
 
 
 def recorded(letter_id: str, entry: Entry, columns: Columns = PLAIN) -> Values:
@@ -170,12 +174,19 @@ def _issued(connection: Connection, entry: Entry) -> Row[Any] | None:
     returned_as, issued_id = redrives.c.returned_as, redrives.c.redrive_id.label("issued_id")
     hold(connection, [entry.ticket.letter_id])
     found = connection.execute(
-        select(letters, returned_as, issued_id, revisions.c.body)
+        select(letters, returned_as, issued_id, revisions.c.body, revisions.c.data_key, revisions.c.number)
         .join(redrives, redrives.c.letter_id == letters.c.id)
         .join(revisions, sent)
         .where(redrives.c.redrive_id == entry.ticket.redrive_id, letters.c.id == entry.ticket.letter_id)
     ).one_or_none()
-    return found if found is not None and found.body == entry.message.body else None
+    return found if found is not None and _is_body(entry.message.body, found, connection) else None
+
+
+def _is_body(came: bytes | None, sent: Row[Any], connection: Connection) -> bool:
+    """False too if what was sent cannot be read any more."""
+    place = Place(sent.id, "body", sent.number)
+    found = sealing_of(connection).opened(sent.data_key, {"body": sent.body}, lambda _column: place)
+    return not isinstance(found, Unreadable) and found["body"] == came
 
 
 def _returned(connection: Connection, entry: Entry, known: Row[Any], now: datetime) -> Recorded:
@@ -186,7 +197,7 @@ def _returned(connection: Connection, entry: Entry, known: Row[Any], now: dateti
     if _only_parked(entry):
         return _parked_again(connection, entry, known, now)
     generation = known.generation + 1
-    sql_failures.add(connection, known.id, generation, entry.failures, known.queue)
+    sql_failures.add(connection, _of(known), generation, entry.failures)
     counted = _one_more_delivery(entry, known) | {"generation": generation}
     group_id = sql_groups.join(connection, [entry])[entry.fingerprint.id]
     connection.execute(
@@ -251,9 +262,13 @@ def _fold(connection: Connection, entry: Entry, known: Row[Any], *, generation: 
     """T2. An entry that was counted before is a repeated write: no change."""
     last = entry.failures[-1]
     counted = known.delivered_at == entry.at or sql_failures.is_told(connection, known.id, generation, last)
-    if sql_failures.add_unknown(connection, known.id, generation, entry.failures, known.queue) or not counted:
+    if sql_failures.add_unknown(connection, _of(known), generation, entry.failures) or not counted:
         values = _one_more_delivery(entry, known)
         connection.execute(update(letters).where(letters.c.id == known.id).values(values))
+
+
+def _of(known: Row[Any]) -> Of:
+    return Of(known.id, known.queue, known.created_at)
 
 
 def _one_more_delivery(entry: Entry, known: Row[Any]) -> Values:

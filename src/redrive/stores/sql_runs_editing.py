@@ -18,6 +18,7 @@ from redrive.run import PassedOver
 from redrive.stores import sql_audit
 from redrive.stores.expressions import one_of
 from redrive.stores.schema import audit, letters, revisions
+from redrive.stores.sealing import sealing_of
 from redrive.stores.sql_claiming import Candidate, counted, insert_rows
 from redrive.stores.sql_guard import moving_held
 from redrive.stores.sql_rows import content
@@ -113,7 +114,7 @@ def _keep(connection: Connection, changed: Sequence[Candidate], claiming: Claimi
         return
     insert_rows(
         connection,
-        (revisions, [_revision(each, claiming, by) for each in changed]),
+        (revisions, [_revision(connection, each, claiming, by) for each in changed]),
         (audit, [_line(each, claiming, by) for each in changed]),
     )
     ids = [each.letter.id for each in changed]
@@ -121,9 +122,11 @@ def _keep(connection: Connection, changed: Sequence[Candidate], claiming: Claimi
     counted(connection.execute(moved.values(revision=letters.c.revision + 1)), len(ids))
 
 
-def _revision(candidate: Candidate, claiming: Claiming, by: Actor) -> Values:
-    held = {"letter_id": candidate.letter.id, "number": candidate.revision, "at": claiming.now}
-    return {**held, **sql_audit.signed(by), **content(candidate.message)}
+def _revision(connection: Connection, candidate: Candidate, claiming: Claiming, by: Actor) -> Values:
+    letter = candidate.letter
+    held = {"letter_id": letter.id, "number": candidate.revision, "at": claiming.now}
+    plain = {**held, **sql_audit.signed(by), **content(candidate.message)}
+    return sealing_of(connection).revision(plain, queue=letter.queue, created_at=letter.created_at)
 
 
 def _line(candidate: Candidate, claiming: Claiming, by: Actor) -> Values:

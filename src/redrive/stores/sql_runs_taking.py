@@ -17,7 +17,7 @@ from redrive.run import PassedOver, RunStatus, Taken, Waiting
 from redrive.stores import sql_claiming
 from redrive.stores.expressions import one_of
 from redrive.stores.schema import claims, letters, redrives, run_lanes, runs
-from redrive.stores.sql_claiming import Candidate, Claiming
+from redrive.stores.sql_claiming import Claiming
 from redrive.stores.sql_runs_ceilings import Ceilings
 from redrive.stores.sql_runs_editing import edited
 from redrive.stores.sql_runs_lanes import Lanes
@@ -27,7 +27,7 @@ from redrive.stores.sql_runs_selection import Cursor, next_page
 from redrive.stores.sql_selection import page_size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection, Row
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from redrive.dead_letter import Claim
     from redrive.run import RunPlan
     from redrive.stores.expressions import Values
+    from redrive.stores.sql_claiming import Candidate
     from redrive.stores.sql_runs_lanes import Following
 
 AHEAD = 10.0
@@ -185,10 +186,11 @@ def _look(connection: Connection, work: _Work, cursor: Cursor, room: int) -> _Lo
     found = {row.id: row for row in rows}
     stale = _came_back(connection, rows, since=run.created_at)
     able = claimable(connection, run, plan, rows)
-    passed = {each: _obstacle(found.get(each), stale, able) for each in page.ids}
+    readable = sql_claiming.readable_of(connection, rows)
+    passed = {each: _obstacle(found.get(each), stale, able, readable) for each in page.ids}
     good = [found[each] for each, obstacle in passed.items() if obstacle is None]
     lanes.enter({row.lane for row in good if row.lane is not None})
-    fit = [Candidate.of(row) for row in good if row.lane is None]
+    fit = [readable[row.id] for row in good if row.lane is None]
     ready, unfit = edited(connection, run, plan, fit, claiming)
     passed |= unfit
     _tell_passed(connection, {each: why for each, why in passed.items() if why}, found, claiming)
@@ -229,11 +231,12 @@ def _follow(connection: Connection, work: _Work, following: Following) -> list[C
     own = [row for row in rows.values() if row.id in following.own]
     stale = _came_back(connection, own, since=work.run.created_at)
     able = claimable(connection, work.run, work.plan, list(rows.values()))
+    readable = sql_claiming.readable_of(connection, list(rows.values()))
     fit: list[Candidate] = []
     for each in following.ids:
-        if _obstacle(rows.get(each), stale, able) is not None:
+        if _obstacle(rows.get(each), stale, able, readable) is not None:
             break
-        fit.append(Candidate.of(rows[each]))
+        fit.append(readable[each])
     bare = work if following.own.issuperset(following.ids[:1]) else work.unedited
     ready, unfit = edited(connection, work.run, bare.plan, fit, work.claiming)
     _tell_passed(connection, unfit, rows, work.claiming)
@@ -244,11 +247,13 @@ def _in_order(place: Place) -> tuple[datetime, str]:
     return place.created_at, place.id
 
 
-def _obstacle(letter: Row[Any] | None, stale: set[str], able: set[str]) -> str | None:
+def _obstacle(letter: Row[Any] | None, stale: set[str], able: set[str], readable: Container[str]) -> str | None:
     if letter is None:
         return PassedOver.NOT_FOUND
     if letter.id not in able:
         return PassedOver.NOT_PENDING
+    if letter.id not in readable:
+        return PassedOver.UNREADABLE
     return PassedOver.CAME_BACK_MEANWHILE if letter.id in stale else None
 
 

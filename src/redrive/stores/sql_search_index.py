@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ARRAY, BigInteger, Boolean, Text, and_, bindparam, case, delete, func, select, text
 
+from redrive.dead_letter import Unreadable
 from redrive.headers import decode_headers
 from redrive.message import MAX_ENVELOPE_BYTES, Message
 from redrive.search_document import MAX_SEARCHED
@@ -27,10 +28,12 @@ from redrive.stores.blind_tokens import blind_tokens
 from redrive.stores.columns import escape, microseconds
 from redrive.stores.private import private_of
 from redrive.stores.schema import NOT_PRIVATE, failures, letters, revisions, search_parts, search_queue
+from redrive.stores.sealing import sealing_of
 from redrive.stores.search_parts import as_tokens, as_vector, parts_of
+from redrive.stores.sql_failures import failure_of
 from redrive.stores.sql_masking import mask_columns
+from redrive.stores.sql_rows import held_by
 from redrive.stores.sql_scope import inside, scope_terms
-from redrive.stores.told import retell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
     from redrive.access import Scope
     from redrive.stores.expressions import Values
+    from redrive.stores.sealing import Sealing
     from redrive.stores.search_parts import Part
 
 BATCH = 250
@@ -135,17 +139,30 @@ def _read(connection: Connection, letter_ids: Sequence[str]) -> Iterator[Values]
     # A body too large for an envelope is searched by its beginning only, so no more of it is read.
     size = func.length(revisions.c.body)
     beginning = func.substr(revisions.c.body, 1, MAX_SEARCHED + 1)
-    body = case((size > MAX_ENVELOPE_BYTES, beginning), else_=revisions.c.body).label("body")
+    is_long = and_(size > MAX_ENVELOPE_BYTES, revisions.c.data_key.is_(None))
+    body = case((is_long, beginning), else_=revisions.c.body).label("body")
     columns = (letters.c.id, letters.c.queue, letters.c.created_at, letters.c.type, letters.c.text)
-    query = _current(*columns, revisions.c.headers, revisions.c.key, body)
+    exact = (revisions.c.letter_id, revisions.c.number, revisions.c.headers, revisions.c.key, body)
+    query = _current(*columns, *exact, revisions.c.data_key).where(letters.c.id.in_(letter_ids))
     write = as_vector if connection.dialect.name == "postgresql" else as_tokens
     parts = _as_it_is if private_of(connection) is None else _with_masks(connection, letter_ids)
-    for row in connection.execute(query.where(letters.c.id.in_(letter_ids))):
-        headers = decode_headers(row.headers)
-        message = Message(id="", queue="", body=row.body, headers=headers, key=row.key, sent_at=_NO_MATTER)
-        for part in parts(row, message):
+    rows, sealing = connection.execute(query).all(), sealing_of(connection)
+    sealing.gather((row.data_key for row in rows), sure_of=connection)
+    for row in rows:
+        for part in parts(row, _searched(row, sealing)):
             own = {"letter_id": row.id, "created_at": row.created_at, "loose": part.loose}
             yield own | {"words": write(part), "facts": part.facts, "private": parts is not _as_it_is}
+
+
+def _searched(row: Row[Any], sealing: Sealing) -> Message:
+    """What of the message is searched for. Of one that cannot be read, nothing."""
+    held = held_by(row, sealing)
+    if isinstance(held, Unreadable):
+        return Message(id="", queue="", body=None, sent_at=_NO_MATTER)
+    body, headers = held["body"], decode_headers(held["headers"])
+    if row.data_key is not None and body is not None and len(body) > MAX_ENVELOPE_BYTES:
+        body = body[: MAX_SEARCHED + 1]
+    return Message(id="", queue="", body=body, headers=headers, key=held["key"], sent_at=_NO_MATTER)
 
 
 def _as_it_is(row: Row[Any], message: Message) -> Iterator[Part]:
@@ -174,9 +191,12 @@ def _with_masks(
 def _errors(connection: Connection, letter_ids: Sequence[str]) -> dict[str, str]:
     """The exact text of each letter's newest failure, which the letter's own row has with masks."""
     number = (failures.c.generation, failures.c.attempt)
-    newest = select(failures.c.letter_id, failures.c.told).where(failures.c.letter_id.in_(letter_ids))
+    newest = select(failures).where(failures.c.letter_id.in_(letter_ids))
     newest = newest.join(letters, and_(letters.c.id == failures.c.letter_id, letters.c.generation == number[0]))
-    return {row.letter_id: retell(row.told).text for row in connection.execute(newest.order_by(*number))}
+    rows, sealing = connection.execute(newest.order_by(*number)).all(), sealing_of(connection)
+    sealing.gather((row.data_key for row in rows), sure_of=connection)
+    last = {row.letter_id: row for row in rows}
+    return {letter_id: failure_of(row, sealing).text for letter_id, row in last.items()}
 
 
 def _current(*columns: Any) -> Select[Any]:

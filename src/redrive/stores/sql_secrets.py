@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SIGNING_KEY = "signing key"
 BLIND_INDEX_KEY = "blind index key"
 BLIND_INDEX_CHECK = "blind index check"
+ENVIRONMENT = "environment"
+"""No secret, but made once and shared like one."""
 
 
 def find_secret(connection: Connection, name: str) -> bytes | None:

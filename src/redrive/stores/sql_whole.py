@@ -11,15 +11,16 @@ from msgspec.structs import replace
 from sqlalchemy import func, literal, select
 
 from redrive.message import cut
+from redrive.stores import sql_failures
 from redrive.stores.columns import escape_all
 from redrive.stores.expressions import any_of, lots, one_of
 from redrive.stores.private import columns_of
 from redrive.stores.schema import audit, failures, letters, revisions
+from redrive.stores.sealing import sealing_of
 from redrive.stores.sql_audit import happening
 from redrive.stores.sql_lanes import BLOCKED_BY
-from redrive.stores.sql_rows import TEXT_BUDGET, letter_of, revisions_of, select_letters
+from redrive.stores.sql_rows import TEXT_BUDGET, letter_of, letters_of, revisions_of, select_letters
 from redrive.stores.sql_scope import inside
-from redrive.stores.told import retell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,7 +82,7 @@ def read(
     wanted = [by_id[letter_id] for letter_id in letter_ids if letter_id in by_id]
     if story:
         return list(with_story(connection, wanted))
-    return [letter_of(row, blocked_by=row.blocked_by) for row in wanted]
+    return letters_of(wanted, sealing_of(connection), "blocked_by")
 
 
 def with_story(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[DeadLetter]:
@@ -90,12 +91,15 @@ def with_story(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Dea
     edits = _by_letter(connection, revisions, ids, order=(revisions.c.number,))
     told = _by_letter(connection, failures, ids, order=(failures.c.generation, failures.c.attempt))
     lines = _by_letter(connection, audit, ids, order=(audit.c.id,))
+    sealing = sealing_of(connection)
+    sealing.gather(each.data_key for found in (edits, told) for own in found.values() for each in own)
     for row in rows:
-        every = revisions_of(row, edits[row.id])
-        failed = tuple(retell(each.told) for each in told[row.id])
+        every = revisions_of(row, edits[row.id], sealing)
+        current = next(each for each in every if each.number == row.revision)
+        failed = tuple(sql_failures.failure_of(each, sealing) for each in told[row.id])
         whole = letter_of(
             row,
-            next(each.message for each in every if each.number == row.revision),
+            current.unreadable or current.message,
             failures=failed,
             generations=tuple(each.generation for each in told[row.id]),
             revisions=every,

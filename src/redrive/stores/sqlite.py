@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from redrive.ledger import LedgerKey
     from redrive.stores.private import Privacy
+    from redrive.stores.sealing import Encryption
 
 T = TypeVar("T")
 
@@ -34,9 +35,11 @@ class SqliteStore(SqlStore):
         clock: Clock | None = None,
         ledger_key: LedgerKey | None = None,
         privacy: Privacy | None = None,
+        encryption: Encryption | None = None,
     ) -> None:
-        super().__init__(clock or SystemClock(), ledger_key, privacy)
-        self._file = SqliteFile(url)
+        super().__init__(clock or SystemClock(), ledger_key, privacy, encryption)
+        # What was plain before it was sealed must not be left in free pages.
+        self._file = SqliteFile(url, wipes=encryption is not None)
         self._writer: GroupCommit[Connection] = GroupCommit(
             "store",
             self._file.connect,
@@ -54,15 +57,15 @@ class SqliteStore(SqlStore):
         await asyncio.gather(*self._reads, return_exceptions=True)
         self._file.dispose()
 
-    async def _write(self, unit: Callable[[Connection], T]) -> T:
-        return await self._writer.run(self._lent(unit))
+    async def _transact(self, unit: Callable[[Connection], T]) -> T:
+        return await self._writer.run(unit)
 
-    async def _read(self, unit: Callable[[Connection], T]) -> T:
+    async def _view(self, unit: Callable[[Connection], T]) -> T:
         if self._file.in_memory:  # its one connection is the writer's
-            return await self._writer.look(self._lent(unit))
+            return await self._writer.look(unit)
         if self._closed:
             raise Unreachable("the store is closed")
-        reading = asyncio.ensure_future(asyncio.to_thread(self._look, self._lent(unit)))
+        reading = asyncio.ensure_future(asyncio.to_thread(self._look, unit))
         self._reads.add(reading)
         reading.add_done_callback(self._read_done)
         # A thread cannot be cancelled; `close` waits for it, so that no connection outlives the store.

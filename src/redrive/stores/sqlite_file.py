@@ -36,10 +36,13 @@ _KEPT_OPEN = 4
 
 
 class SqliteFile:
-    """`:memory:` is one database per instance, gone when it is closed."""
+    """`:memory:` is one database per instance, gone when it is closed. `wipes`: what is deleted or replaced is
+    overwritten in the file too.
+    """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, wipes: bool = False) -> None:
         self.path = _path(url)
+        self._wipes = wipes
         self.in_memory = self.path == MEMORY
         self._engine = self._make_engine()
         self._ready = False
@@ -95,9 +98,13 @@ class SqliteFile:
 
     def _make_engine(self) -> Engine:
         pool = {"poolclass": StaticPool} if self.in_memory else _POOL
-        return create_engine(
-            "sqlite://", creator=lambda: make_searchable(connect_sqlite(self.path)), **pool, **_OPTIONS
-        )
+        return create_engine("sqlite://", creator=self._open, **pool, **_OPTIONS)
+
+    def _open(self) -> sqlite3.Connection:
+        opened = make_searchable(connect_sqlite(self.path))
+        if self._wipes:
+            opened.execute("PRAGMA secure_delete=ON").fetchall()
+        return opened
 
     def _refuse_foreign(self) -> None:
         with contextlib.closing(open_sqlite(self.path)) as connection:

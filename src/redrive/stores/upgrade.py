@@ -15,7 +15,11 @@ from sqlalchemy import exists, func, select, text
 from redrive import faults
 from redrive.dead_letter import Transition
 from redrive.registry import Driver, load_driver
-from redrive.stores import schema_accounts, schema_ledger  # noqa: F401  their tables are those of the metadata too
+from redrive.stores import (  # noqa: F401  their tables are those of the metadata too
+    schema_accounts,
+    schema_data_keys,
+    schema_ledger,
+)
 from redrive.stores.schema import HEAD, claims, groups, letters, revisions, search_parts, search_queue
 from redrive.stores.schema_version import schema_version
 from redrive.stores.sql_counters import miscounted

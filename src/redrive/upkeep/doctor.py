@@ -13,7 +13,7 @@ from redrive.finding import Finding, Level, ok, problem, warn
 from redrive.upkeep.spool_segment import look
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
     from redrive.stores.upgrade import Checkup
@@ -38,6 +38,34 @@ async def examine_store(check: Callable[[], Checkup], *, place: str) -> list[Fin
     told = [problem("store", f"{place} is damaged: {line}", "restore it from a backup") for line in found.damage]
     told += [problem("store", f"{place}: {line}", "see `redrive db check`") for line in found.problems]
     return told or [ok("store", f"{place} is at {found.current}, and whole")]
+
+
+def examine_keys(
+    usage: Mapping[str, int], known: Collection[str], *, enabled: bool, masked: bool
+) -> list[Finding]:
+    """Whether what is sealed in the store can be opened. `usage`: how many data keys each key wraps; `known`: the
+    keys that are here.
+    """
+    found = [
+        problem(
+            "encryption",
+            f"the key {kek_id}, which is not here, is needed for {number} of the store's data keys",
+            "name the file of that key in encryption.key_path or encryption.old_keys",
+        )
+        for kek_id, number in usage.items()
+        if kek_id not in known
+    ]
+    if enabled and not masked:
+        found.append(
+            warn(
+                "encryption",
+                "masking is off, so the search index holds the words of payloads as they are",
+                "set masking.enabled: what is personal is then found by keyed hashes",
+            )
+        )
+    if enabled and not found:
+        found.append(ok("encryption", "everything that is sealed can be opened with the keys that are here"))
+    return found
 
 
 def examine_spool(folder: Path, *, max_bytes: int) -> list[Finding]:

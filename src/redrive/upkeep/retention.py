@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from redrive import __version__, faults
-from redrive.dead_letter import Actor
+from redrive.dead_letter import Actor, Unreadable
 from redrive.duration import short
 from redrive.letter_query import LetterQuery
 from redrive.pace import Pace
@@ -41,12 +41,18 @@ _PURGED_AT_ONCE = 100
 """Letters of one transaction: nobody waits long for it."""
 
 
+_KEPT = frozenset({Unreadable.LOCKED, Unreadable.DAMAGED})
+"""A key or a backup may bring back what these letters hold: an archive that has nothing of it must not take their
+place. What was shredded nobody can bring back.
+"""
+
+
 class Retained(msgspec.Struct, frozen=True):
     """What became of the letters so far."""
 
     purged: int = 0
     left: int = 0
-    """Changed while they were archived, or too large for an archive: still in the store."""
+    """Changed while they were archived, too large for an archive, or not to be read: still in the store."""
     files: int = 0
     """Archives that were written."""
 
@@ -138,7 +144,8 @@ class Retention:
             async with aclosing(self._store.whole(list(chosen))) as letters:
                 async for letter in letters:
                     # One that changed since it was chosen need not be old any more.
-                    if letter.version != chosen[letter.id] or not await asyncio.to_thread(file.add, letter):
+                    same = letter.version == chosen[letter.id] and letter.unreadable not in _KEPT
+                    if not same or not await asyncio.to_thread(file.add, letter):
                         self._note(left=1)
             await asyncio.to_thread(file.finish)
         finally:

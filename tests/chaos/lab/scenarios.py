@@ -273,6 +273,8 @@ ELSEWHERE = {
     "migrate.": "contract/test_migrations.py",
     "retention.": "chaos/test_retention_kill.py",
     "collector.": "acceptance/test_collector.py",
+    "reveal.": "acceptance/test_reveal_kill.py",
+    "export.": "acceptance/test_reveal_kill.py",
     "rabbitmq.before_declare": "chaos/test_rabbitmq_declaring.py",
     "rabbitmq.before_reject": "chaos/test_rabbitmq_loop_kill.py",
 }

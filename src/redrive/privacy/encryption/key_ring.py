@@ -1,8 +1,8 @@
 """The data keys that a process has unwrapped: not too many, and not for too long. No I/O but the KEK's own.
 
 Whoever has sealed values in hand inside a transaction uses this: `known` gives the keys that are here, `learn`
-unwraps those that had to be fetched, `opened` opens with both. `Sealer` does the same around a `DataKeys`. A key
-that is not on the ring may be anywhere: only whoever has looked where it is kept can say that it was shredded.
+unwraps those that had to be fetched. A key that is not on the ring may be anywhere: only whoever has looked where
+it is kept can say that it was shredded.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
-from redrive.errors import Shredded
 from redrive.privacy.encryption.data_keys import WrappedKey
-from redrive.privacy.encryption.envelope import KEY_ID_BYTES, SECRET_BYTES, DataKey, key_id_of
+from redrive.privacy.encryption.envelope import KEY_ID_BYTES, SECRET_BYTES, DataKey
 from redrive.privacy.encryption.key_source import Wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from datetime import date
 
-    from redrive.privacy.encryption.envelope import Place
     from redrive.privacy.encryption.key_source import KeySource
 
 MOST_KEYS = 4096
@@ -121,11 +119,3 @@ class KeyRing:
         gone = self._keys.pop(key_id)
         if self._sealing.get((gone.queue, gone.day)) == key_id:
             del self._sealing[gone.queue, gone.day]
-
-
-def opened(sealed: bytes, place: Place, keys: Mapping[bytes, DataKey]) -> bytes:
-    """`keys` are all of those that are still there, as far as they are needed: Shredded if its own is not."""
-    key_id = key_id_of(sealed)
-    if key_id not in keys:
-        raise Shredded(key_id.hex())
-    return keys[key_id].open(sealed, place)

@@ -1,4 +1,4 @@
-"""A new KEK takes over, or data keys are destroyed, while others read and write.
+"""A new KEK takes over while others read and write.
 
 Rotation wraps every data key again and leaves what they seal as it is. Each is changed only if it is still what
 was read, so any number of rotations, writers and shreddings can go on at once. Killed anywhere: the next run wraps
@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from redrive.errors import KeyMissing, SealBroken, UsageError
+from redrive.errors import KeyMissing, SealBroken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import date
 
     from redrive.privacy.encryption.data_keys import DataKeys, WrappedKey
-    from redrive.privacy.encryption.key_ring import KeyRing
     from redrive.privacy.encryption.key_source import KeySource
 
 _AT_ONCE = 100
@@ -69,14 +67,3 @@ def _again(source: KeySource, old: WrappedKey) -> WrappedKey | None:
     except (KeyMissing, SealBroken):
         return None
     return old.rewrapped(source.wrap(secret, old.context))
-
-
-async def shred(keys: DataKeys, ring: KeyRing, *, queue: str | None, first: date, last: date) -> int:
-    """Destroys the data keys of the queue (None: of all) and of these days, both included; how many there were.
-    What they sealed is gone for this process now, and for others when their rings forget it.
-    """
-    if first > last:
-        raise UsageError("the first day is after the last", remedy="name the earlier day first")
-    gone = await keys.shred(queue, first, last)
-    ring.forget(gone)
-    return len(gone)

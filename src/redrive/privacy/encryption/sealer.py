@@ -1,4 +1,4 @@
-"""Seals and opens the values of letters, with data keys that are kept by a `DataKeys`.
+"""Data keys that seal the values of letters, kept by a `DataKeys`.
 
 1. `key_for` gives a data key that is durable and of which some uses are reserved. Only then is anything sealed:
    what was sealed with a key that a crash has undone could never be opened.
@@ -11,16 +11,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from redrive.errors import Shredded
-from redrive.privacy.encryption.envelope import MOST_USES, key_id_of
-from redrive.privacy.encryption.key_ring import opened
+from redrive.privacy.encryption.envelope import MOST_USES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
     from datetime import date
 
-    from redrive.privacy.encryption.data_keys import DataKeys, WrappedKey
-    from redrive.privacy.encryption.envelope import DataKey, Place
+    from redrive.privacy.encryption.data_keys import DataKeys
+    from redrive.privacy.encryption.envelope import DataKey
     from redrive.privacy.encryption.key_ring import KeyRing
 
 RESERVED = 2**16
@@ -44,33 +41,6 @@ class Sealer:
         async with self._getting:  # those who wait together need one key, not one each
             return self.ring.sealing_key(queue, day, uses=uses) or await self._get(queue, day, uses)
 
-    async def seal(self, value: bytes, place: Place, *, queue: str, day: date) -> bytes:
-        return (await self.key_for(queue, day)).seal(value, place)
-
-    async def open(self, sealed: bytes, place: Place) -> bytes:
-        """SealBroken, Shredded or KeyMissing says why it cannot be opened."""
-        [value] = await self.open_all([(sealed, place)])
-        if isinstance(value, Shredded):
-            raise value
-        return value
-
-    async def open_all(self, values: Sequence[tuple[bytes, Place]]) -> list[bytes | Shredded]:
-        """Each in its order; in the place of what was shredded stands that it was. One question for all."""
-        keys = await self.fetch(key_id_of(sealed) for sealed, _ in values)
-        return [_told(sealed, place, keys) for sealed, place in values]
-
-    async def fetch(self, ids: Iterable[bytes]) -> dict[bytes, DataKey]:
-        """Those that are still there, from the ring or from where they are kept."""
-        wanted = set(ids)
-        known = self.ring.known(wanted)
-        if len(known) < len(wanted):
-            found = await self._keys.find(wanted - known.keys())
-            known |= await asyncio.to_thread(self._learn, list(found.values()))
-        return known
-
-    def _learn(self, found: Sequence[WrappedKey]) -> dict[bytes, DataKey]:
-        return {each.id: self.ring.learn(each) for each in found}
-
     async def _get(self, queue: str, day: date, uses: int) -> DataKey:
         wanted = max(uses, RESERVED)
         if wanted > MOST_USES:
@@ -86,10 +56,3 @@ class Sealer:
             self.ring.forget([kept.id])
             turn = kept.turn + 1  # used up; or shredded just now, and then the turn does no harm
         raise RuntimeError(f"no data key for {queue!r} could be had in {_TRIES} tries")
-
-
-def _told(sealed: bytes, place: Place, keys: Mapping[bytes, DataKey]) -> bytes | Shredded:
-    try:
-        return opened(sealed, place, keys)
-    except Shredded as gone:
-        return gone
