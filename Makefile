@@ -8,18 +8,56 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres rabbitmq run test lint bench chaos mutants clean
+.PHONY: help setup postgres rabbitmq run test lint bench chaos mutants clean console console-types console-lint console-test console-where-node-is
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## Make .venv with redrive and everything the other targets need
+setup: $(READY) console-where-node-is ## Make .venv with redrive and everything the other targets need
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "redrive needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench,postgres,rabbitmq,schema,server]'
 	@touch $(READY)
+
+# The console is built by Node.js where there is one. Without it everything else works, and the page at / says how.
+NODE    := $(shell node -e 'const [major, minor] = process.versions.node.split("."); if (+major > 20 || (+major === 20 && +minor >= 19)) console.log("node")' 2>/dev/null)
+MODULES := console/node_modules/.ready
+CONSOLE := src/redrive/console/.vite/manifest.json
+NO_NODE := echo 'no Node.js 20.19 or newer here: the console is neither built nor checked'
+
+$(MODULES): console/package.json console/package-lock.json console/.npmrc
+	cd console && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $(MODULES)
+
+$(CONSOLE): $(MODULES) $(shell find console -name node_modules -prune -o -type f ! -name '*.test.ts*' -print)
+	cd console && node_modules/.bin/vite build --logLevel warn
+	@touch $(CONSOLE)
+
+console: ## Build the web console into the package (needs Node.js)
+	@$(if $(NODE),:,$(NO_NODE); exit 1)
+	@$(MAKE) --no-print-directory $(CONSOLE)
+
+console-where-node-is: $(if $(NODE),$(CONSOLE))
+	@$(if $(NODE),:,$(NO_NODE))
+
+console-types: $(READY) $(MODULES) ## Write the console's types of the API anew, from its OpenAPI
+	console/scripts/types.sh src/api/schema.d.ts
+
+console-lint: $(READY) console-where-node-is
+ifneq ($(NODE),)
+	@told=$$(mktemp); trap 'rm -f "$$told"' EXIT; console/scripts/types.sh "$$told" && cmp -s "$$told" console/src/api/schema.d.ts || \
+	  { echo 'console/src/api/schema.d.ts is not of this API: make console-types'; exit 1; }
+	cd console && node_modules/.bin/tsc --noEmit
+	cd console && node_modules/.bin/eslint . --max-warnings 0
+	cd console && node scripts/size.mjs
+endif
+
+console-test: console-where-node-is
+ifneq ($(NODE),)
+	cd console && CI=1 node_modules/.bin/vitest run --reporter=dot
+endif
 
 run: setup ## See it work: a small shop whose messages fail, are retried, set apart and put back
 	@$(BIN)/redrive demo $(ARGS)
@@ -61,10 +99,10 @@ $(GENERATOR): $(READY)
 	$(VENV)/generator/bin/python -m pip install --quiet --disable-pip-version-check 'openapi-python-client==0.29.1'
 	@touch $(GENERATOR)
 
-test: setup postgres rabbitmq $(GENERATOR) ## Run all tests (ARGS="-n 0 -k name" for some, in one process)
+test: setup postgres rabbitmq $(GENERATOR) console-test ## Run all tests (ARGS="-n 0 -k name" for some, in one process)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
-lint: setup ## ruff, mypy, import-linter
+lint: setup console-lint ## ruff, mypy, import-linter; eslint, tsc, types and size of the console
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -82,5 +120,6 @@ mutants: setup rabbitmq ## Break the order of writes on purpose, each way once: 
 	@PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)
 
 clean: ## Remove .venv, caches and the demonstration's files
+	rm -rf console/node_modules src/redrive/console
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .redrive
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""The console as the server hands it out: where, to whom, for how long, and what it may do in a browser (TH1, TH11)."""
+"""The console as the server hands it out: where, for how long, and what it may do in a browser (TH1, TH11)."""
 
 from __future__ import annotations
 
