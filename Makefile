@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres rabbitmq run test lint bench chaos mutants clean console console-types console-lint console-test console-where-node-is
+.PHONY: help setup postgres rabbitmq chromium run test lint bench chaos mutants clean console console-types console-lint console-test console-where-node-is
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,16 @@ rabbitmq: ## Install RabbitMQ's programs if the tests would miss them
 	  echo 'no RabbitMQ or amqp-tools here, so their tests will be skipped: apt-get install rabbitmq-server amqp-tools openssl (as root), or set REDRIVE_TEST_RABBITMQ=amqp://...'; \
 	fi
 
+# Debian's own, for the tests of the console: Playwright's programs drive it, and its own browser is not needed.
+chromium: ## Install chromium if the tests would miss it
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then \
+	  exit 0; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
+	else \
+	  echo 'no chromium here, so the tests of the console will be skipped: apt-get install chromium (as root)'; \
+	fi
+
 # A program of others that writes clients from our OpenAPI; apart, for it needs other versions than we do.
 GENERATOR := $(VENV)/generator/.ready
 
@@ -99,7 +109,7 @@ $(GENERATOR): $(READY)
 	$(VENV)/generator/bin/python -m pip install --quiet --disable-pip-version-check 'openapi-python-client==0.29.1'
 	@touch $(GENERATOR)
 
-test: setup postgres rabbitmq $(GENERATOR) console-test ## Run all tests (ARGS="-n 0 -k name" for some, in one process)
+test: setup postgres rabbitmq chromium $(GENERATOR) console-test ## Run all tests (ARGS="-n 0 -k name" for some, in one process)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: setup console-lint ## ruff, mypy, import-linter; eslint, tsc, types and size of the console

@@ -24,12 +24,13 @@ from redrive.doubt_actions import DoubtActions
 from redrive.duration import seconds
 from redrive.environment_actions import EnvironmentActions
 from redrive.errors import NotFound, Refused, UsageError
-from redrive.group_actions import GroupActions
 from redrive.importing import Imported, Importer
+from redrive.insight_actions import InsightActions
 from redrive.intake_actions import IntakeActions
 from redrive.key_actions import KeyActions
 from redrive.ledger import LETTERS, Deed, Subject
 from redrive.letter_query import Count, LetterQuery, Place
+from redrive.loaded import Loaded
 from redrive.monitor import Verdict, judge
 from redrive.pace import Pace
 from redrive.privacy.encryption.file_keys import NO_KEYS
@@ -39,7 +40,6 @@ from redrive.readable import readable
 from redrive.redriving import Outcome, Redriver, Result, unclaimed
 from redrive.reprocessing import Reprocessed, Reprocessor, Selection
 from redrive.run import RunStatus
-from redrive.run_actions import RunActions
 from redrive.run_policy import RunPolicy
 from redrive.search import unparse
 from redrive.search_terms import FieldTerm
@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from redrive.message import Headers, Message
     from redrive.privacy.encryption.file_keys import FileKeys
     from redrive.run import Run
-    from redrive.search_terms import Field
-    from redrive.statistics import KnownValue, Statistics
+    from redrive.statistics import Statistics
     from redrive.stores import DeadLetterStore, RunStore
+    from redrive.stores.insight_store import InsightStore
     from redrive.transports import Transport
     from redrive.transports.inspection import Inspector
 
@@ -98,8 +98,7 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 class Actions(
-    GroupActions,
-    RunActions,
+    InsightActions,
     DoubtActions,
     QueueActions,
     AuditActions,
@@ -122,9 +121,11 @@ class Actions(
         denials: Denials | None = None,
         masks: Maskers | None = None,
         access: AccessPolicy | None = None,
+        loaded: Loaded | None = None,
     ) -> None:
         self._store = store
         self._runs = cast("RunStore", store)  # every driver of ours is one
+        self._insights = cast("InsightStore", store)
         self._transport = transport
         self._clock = clock
         self._who = who
@@ -133,6 +134,7 @@ class Actions(
         self._denials = denials or Denials(clock)
         self._masks = masks or Maskers()
         self._access = access or AccessPolicy()
+        self._loaded = loaded or Loaded()
 
     # Looking
 
@@ -145,12 +147,6 @@ class Actions(
     async def count(self, query: LetterQuery, *, at_most: int | None = None) -> Count:
         """How many letters that is on all pages; beyond `at_most`, counting may stop."""
         return await self._store.count(await self._seen(query), at_most=at_most)
-
-    async def known_values(self, field: Field, beginning: str = "", limit: int = 50) -> list[KnownValue]:
-        """What could stand behind the field's colon in a filter, most letters first."""
-        within = await self._may(Permission.READ)
-        found = await self._store.known_values(field, beginning, limit, within=within)
-        return [msgspec.structs.replace(each, title=self._masks.general.text(each.title)) for each in found]
 
     async def search_backlog(self, query: LetterQuery | None = None) -> int:
         """Letters that free text, data and headers do not find yet; 0 if the query asks for nothing like that."""

@@ -72,6 +72,15 @@ def complete(text: str, cursor: int, known: Mapping[str, Iterable[str]] | None =
     return _suggestions(_values(name, value, known or {}, only=begun.value == begun.colon + 1), begun.value, end)
 
 
+def field_at(text: str, cursor: int) -> tuple[str, str]:
+    """The field whose value the cursor is in, and what of that is written; two empty texts if it is in none."""
+    at = max(0, min(cursor, len(text)))
+    begun = _begun(text, at)
+    if begun.colon is None:
+        return "", ""
+    return text[begun.start : begun.colon].lower(), text[begun.value : at].lstrip('"')
+
+
 def _begun(text: str, cursor: int) -> _Begun:
     start, colon, value, quoted, escaped = 0, None, 0, False, False
     for at, each in enumerate(text[:cursor]):

@@ -30,6 +30,7 @@ from redrive.identity.passwords import Passwords
 from redrive.identity.sign_ins import SignIns
 from redrive.identity.tokens import Tokens
 from redrive.ledger_wiring import keep_checkpoints
+from redrive.loaded_wiring import loaded_of
 from redrive.privacy_wiring import maskers_of
 from redrive.telemetry.error_facts import error_facts
 from redrive.upkeep.expiry import expire
@@ -194,15 +195,17 @@ def _app(parts: Parts) -> FastAPI:
         starts=Failures(clock),
         provider=None if provider is None else SignIns(parts.store, provider, clock),
     )
+    policy = wiring.run_policy(settings)
     door = Door(
         store=parts.store,
         transport=parts.transport,
         clock=clock,
-        policy=wiring.run_policy(settings),
+        policy=policy,
         inspector=parts.inspector,
         keeper=keeper,
         masks=maskers_of(settings),
         access=identity_wiring.access_policy(settings.access),
+        loaded=loaded_of(settings, policy),
         read_only=server.read_only,
         concurrency=server.concurrency,
     )

@@ -142,7 +142,7 @@ async def test_the_same_key_is_the_same_run_for_whoever_has_some_queues_and_tell
 async def test_the_progress_of_a_run_comes_as_events_until_it_has_ended(house: House) -> None:
     for _ in range(3):
         await house.letter()
-    run = await made(house)
+    run = await made(house, OPERATOR, EDITOR, edit=[{"op": "set", "path": "version", "value": 2}])
     headers = {"authorization": f"Bearer {await house.token(VIEWER)}"}
     engine = RedriveEngine(store=house.store, transport=house.transport, clock=house.clock, owner="test")
 

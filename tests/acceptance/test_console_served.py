@@ -27,6 +27,7 @@ def built(tmp_path: Path) -> Path:
     (folder / "favicon.svg").write_text("<svg/>")
     (folder / "assets" / "index-Ab1_-x.js").write_text(SCRIPT)
     (folder / "assets" / "index-Cd2.css").write_text("a{}")
+    (folder / "assets" / ".unseen.js").write_text("not a part of the page")
     (folder / "assets" / "notes.txt").write_text("not a part of the page")
     return folder
 
@@ -116,7 +117,7 @@ async def test_an_address_of_the_consoles_own_is_the_page(house: House, path: st
         ("GET", "/assets/notes.txt", BROWSER, 404),
         ("GET", "/assets/..%2Findex.html", BROWSER, 404),
         ("GET", "/assets/%2Fetc%2Fpasswd.js", BROWSER, 404),
-        ("GET", "/assets/.js", BROWSER, 404),
+        ("GET", "/assets/.unseen.js", BROWSER, 404),
     ],
 )
 async def test_what_is_no_page_is_a_problem(
@@ -141,6 +142,22 @@ async def test_below_a_path_every_address_is_below_it(tmp_path: Path, built: Pat
     assert '"./' not in page.text
     assert part.text == SCRIPT
     assert problem.headers["content-type"] == "application/problem+json"
+
+
+async def test_a_proxy_may_leave_its_part_of_the_path_or_take_it_away(tmp_path: Path, built: Path) -> None:
+    """uvicorn puts the path in front of what it is asked for: left by a proxy, it stands there twice."""
+    paths = ("/redrive/", "/redrive/redrive/", "/redrive/redrive/letters")
+    async with open_house(tmp_path, console_folder=built, root_path="/redrive") as house:
+        pages = [await get(house, path, **BROWSER) for path in paths]
+        bare = await get(house, "/redrive/redrive", **BROWSER)
+        part = await get(house, "/redrive/redrive/assets/index-Ab1_-x.js")
+        api = await get(house, "/redrive/redrive/api/v1/session", **BROWSER)
+
+    assert {each.text for each in pages} == {pages[0].text}
+    assert 'content="/redrive"' in pages[0].text
+    assert bare.headers["location"].endswith("redrive.test/redrive/")
+    assert part.text == SCRIPT
+    assert api.status_code == 401
 
 
 async def test_a_path_cannot_write_into_the_page(tmp_path: Path, built: Path) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from support.terminal import on_terminal
@@ -85,3 +86,29 @@ def test_ctrl_c_is_clean(tmp_path: Path) -> None:
     assert "Traceback" not in errors
     assert "the shop is closed" in errors
     assert commands(errors)
+
+
+def test_the_console_is_served_beside_the_shop_with_a_link_that_signs_in_once(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*PROGRAM, "demo"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    try:
+        link = next(line.split()[1] for line in process.stdout if line.startswith("console"))
+        url, _, code = link.partition("/sign-in#code=")
+        own = {"sec-fetch-site": "same-origin"}
+        with httpx2.Client(base_url=url, headers=own) as browser:
+            assert browser.post("/api/v1/session", json={"code": code}).status_code == 204
+            next(line for line in process.stdout if line.startswith("dead"))
+            assert browser.get("/api/v1/dlq").json()["items"]
+            assert browser.get("/api/v1/about").json()["environment"] == "demo"
+        assert httpx2.post(f"{url}/api/v1/session", json={"code": code}, headers=own).status_code == 401
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 0

@@ -133,9 +133,12 @@ async def test_a_handler_that_swallows_its_cancellation_does_not_keep_the_proces
 async def test_under_load_nothing_is_lost_and_nothing_that_was_done_is_repeated(tmp_path: Path) -> None:
     async with Plant(tmp_path, QUICK) as plant:
         await plant.send("orders", *({"number": number} for number in range(300)))
-        for enough in (50, 120, 200):
-            with plant.worker() as process:
-                await until(lambda count=enough: len(plant.notes()) >= count)  # type: ignore[misc]
+        for _ in range(3):
+            before = len(plant.notes())
+            if before > 250:  # a slow machine: there is nothing left to be stopped in
+                break
+            with plant.worker() as process:  # it listens to signals before it begins
+                await until(lambda count=before: len(plant.notes()) > count + 10)  # type: ignore[misc]
                 process.send_signal(signal.SIGTERM)
                 assert await ended(process) == 0
             assert (await plant.depth("orders")).leased == 0

@@ -194,7 +194,7 @@ async def test_f18_a_run_that_is_paused_and_resumed_again_and_again_sends_each_l
     run = await on.store.create_run(AT_EASE, by=ANN)
     for _ in range(2):
         await on.engine()
-    for sent in (1, 41, 81):
+    for sent in (1, 11, 21):
         await until(lambda least=sent: on.sent(run.id, at_least=least))  # type: ignore[misc]  # a number
         paused = await on.store.change_run(run.id, RunChange.PAUSE, by=BOB)
         assert adds_up(paused)

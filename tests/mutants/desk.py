@@ -44,8 +44,8 @@ MUTANTS = (
     Mutant(
         name="takeover-under-a-new-id",
         file="stores/sql_claiming.py",
-        old="Candidate.of(held_by_others[each]), row.redrive_id,",
-        new="Candidate.of(held_by_others[each]), new_id(),",
+        old="_claim_of(held_by_others[each], row.redrive_id,",
+        new="_claim_of(held_by_others[each], new_id(),",
         why="the copies before and after a crash are not known as one (G4)",
         tests=(f"{_STORE}::test_an_expired_claim_is_taken_over_under_the_same_redrive_id",),
     ),

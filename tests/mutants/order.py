@@ -26,8 +26,8 @@ MUTANTS = (
     Mutant(
         name="lanes-not-kept-by-runs",
         file="stores/sql_runs_taking.py",
-        old="    fit = [Candidate.of(row) for row in good if row.lane is None]\n",
-        new="    fit = [Candidate.of(row) for row in good]\n",
+        old="    fit = [readable[row.id] for row in good if row.lane is None]\n",
+        new="    fit = [readable[row.id] for row in good]\n",
         why="a run sends letters whose predecessors are dead",
         tests=(f"{_ORDER}::test_a_letter_that_is_not_first_is_not_sent_and_the_outcome_tells_why",),
     ),

@@ -24,6 +24,7 @@ from redrive.identity.passwords import Passwords
 from redrive.identity.sessions import Sessions
 from redrive.identity.tokens import Tokens, digest, new_token
 from redrive.ledger import LedgerKey
+from redrive.loaded import Loaded
 from redrive.privacy.maskers import Maskers
 from redrive.run_policy import RunPolicy
 from redrive.stores import open_store
@@ -98,6 +99,7 @@ async def open_house(
     store_url: str | None = None,
     policy: RunPolicy | None = None,
     masks: Maskers | None = None,
+    loaded: Loaded | None = None,
     read_only: bool = False,
     root_path: str = "",
     audited: bool = False,
@@ -126,6 +128,7 @@ async def open_house(
             policy=policy or RunPolicy(),
             keeper=keeper,
             masks=masks or Maskers(),
+            loaded=loaded,
             read_only=read_only,
         )
         app = create_app(door, reception=reception, checks={"store": store.has_accounts}, **how)

@@ -20,11 +20,16 @@ from redrive.api.console import BUILT, console, is_page
 from redrive.api.console import page as console_page
 from redrive.api.docs import docs
 from redrive.api.exports import exports
+from redrive.api.filters import filters
+from redrive.api.group_stories import group_stories
 from redrive.api.groups import groups
 from redrive.api.guards import Guards
 from redrive.api.health import health
 from redrive.api.intake import intake
+from redrive.api.letter_parts import letter_parts
 from redrive.api.letters import letters
+from redrive.api.loaded import loaded
+from redrive.api.overview import overview
 from redrive.api.problems import Unprocessable, answer_to, problem
 from redrive.api.queues import queues
 from redrive.api.routes import components
@@ -49,7 +54,8 @@ if TYPE_CHECKING:
 PREFIX = "/api/v1"
 _ZIPPED_FROM = 1024
 _NOUNS = (
-    *(letters, exports, groups, runs, run_plans, stats, queues, audit, accounts, intake, sign_in, about, s1),
+    *(overview, letters, letter_parts, exports, filters, groups, group_stories, runs, run_plans, stats),
+    *(queues, audit, accounts, intake, loaded, sign_in, about, s1),
 )
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from redrive.errors import UsageError
+from redrive.insights import GroupPlace
 from redrive.letter_query import Place
+
+T = TypeVar("T")
 
 _LONGEST = 200
 
@@ -21,17 +24,41 @@ class _Written(msgspec.Struct, array_like=True):
 
 
 _decoder = msgspec.json.Decoder(_Written)
+_group_decoder = msgspec.json.Decoder(GroupPlace)
+_NUMBERS = range(-(2**62), 2**62)
 
 
 def cursor(place: Place) -> str:
-    raw = msgspec.json.encode(_Written(place.created_at, place.id))
-    return base64.urlsafe_b64encode(raw).decode("ascii").rstrip("=")
+    return _word(_Written(place.created_at, place.id))
+
+
+def group_cursor(place: GroupPlace) -> str:
+    return _word(place)
+
+
+def _word(written: msgspec.Struct) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(written)).decode("ascii").rstrip("=")
 
 
 def place_of(text: str) -> Place:
+    written = _read(text, _decoder)
+    return Place(written.at, written.id)
+
+
+def group_place_of(text: str) -> GroupPlace:
+    place = _read(text, _group_decoder)
+    if place.value not in _NUMBERS or place.last_seen.tzinfo is None:
+        raise _no_cursor()
+    return place
+
+
+def _read(text: str, decoder: msgspec.json.Decoder[T]) -> T:
     try:
         padded = text[:_LONGEST] + "=" * (-len(text) % 4)
-        written = _decoder.decode(base64.b64decode(padded, altchars=b"-_", validate=True))
+        return decoder.decode(base64.b64decode(padded, altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, msgspec.MsgspecError):
-        raise UsageError("that is no cursor", remedy="take `next` or `previous` of a page, unchanged") from None
-    return Place(written.at, written.id)
+        raise _no_cursor() from None
+
+
+def _no_cursor() -> UsageError:
+    return UsageError("that is no cursor", remedy="take `next` or `previous` of a page, unchanged")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from redrive.access import Identity
     from redrive.account_actions import AccessPolicy
     from redrive.clock import Clock
+    from redrive.loaded import Loaded
     from redrive.privacy.maskers import Maskers
     from redrive.run_policy import RunPolicy
     from redrive.stores import RunStore
@@ -46,6 +47,7 @@ class Door:
         keeper: Doorkeeper,
         masks: Maskers,
         access: AccessPolicy | None = None,
+        loaded: Loaded | None = None,
         read_only: bool = False,
         concurrency: int = 16,
     ) -> None:
@@ -60,6 +62,7 @@ class Door:
         self._denials = Denials(clock)
         self._masks = masks
         self._access = access
+        self._loaded = loaded
         self._asking: Counter[str] = Counter()
 
     async def desk(self, request: Request) -> Actions:
@@ -75,6 +78,7 @@ class Door:
             denials=self._denials,
             masks=self._masks,
             access=self._access,
+            loaded=self._loaded,
         )
 
     @contextmanager

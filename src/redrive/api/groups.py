@@ -11,8 +11,10 @@ from msgspec import UNSET, UnsetType
 from starlette.responses import Response
 
 from redrive.access import Permission
+from redrive.api.cursors import group_cursor, group_place_of
 from redrive.api.routes import AtDesk, Routes, answer, taken
 from redrive.dead_letter import FailureGroup, Verdict
+from redrive.insights import GroupOrder, GroupPlace, GroupQuery
 from redrive.letter_query import MAX_PAGE
 
 groups = Routes("Groups")
@@ -22,6 +24,8 @@ GroupId = Annotated[str, Path(description="The group's id, or a beginning that o
 
 class GroupPage(msgspec.Struct):
     items: list[FailureGroup]
+    next: str | None = None
+    """The cursor of the next page: `after=`. null: this was the last one."""
 
 
 class GroupNotes(msgspec.Struct, kw_only=True):
@@ -55,8 +59,17 @@ async def list_groups(
     owner: Annotated[str | None, Query(max_length=200)] = None,
     verdict: Annotated[Verdict | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+    text: Annotated[str | None, Query(max_length=200, description="Stands in the title.")] = None,
+    sort: Annotated[GroupOrder, Query(description="The most first, or the latest.")] = GroupOrder.PENDING,
+    after: Annotated[str | None, Query(max_length=300, description="`next` of the page before.")] = None,
 ) -> Response:
-    return answer(GroupPage(await desk.groups(queue=queue, owner=owner, verdict=verdict, limit=limit)))
+    place = None if after is None else group_place_of(after)
+    query = GroupQuery(
+        queue=queue, owner=owner, verdict=verdict, text=text or None, order=sort, after=place, limit=limit
+    )
+    found = await desk.group_page(query)
+    following = group_cursor(GroupPlace.of(found[-1], sort)) if len(found) == limit else None
+    return answer(GroupPage(found, following))
 
 
 @groups.at(

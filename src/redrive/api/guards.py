@@ -50,6 +50,7 @@ class Guards:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope["path"] = _path_once_below(scope)
         scope["redrive.request_id"] = request_id = _request_id(scope)
         begun = False
 
@@ -107,6 +108,13 @@ class Guards:
             return {"type": "http.disconnect"} if read > most else message
 
         return counted
+
+
+def _path_once_below(scope: Scope) -> str:
+    """The path from outside. A proxy may leave its own part in what it asks for, which then stands there twice."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    twice = path == root * 2 or path.startswith(f"{root * 2}/")
+    return path.removeprefix(root) if root and twice else path
 
 
 def _request_id(scope: Scope) -> str:

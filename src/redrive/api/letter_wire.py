@@ -89,6 +89,9 @@ class MessageJson(msgspec.Struct, kw_only=True):
     body: str | None
     body_encoding: Encoding
     properties: str | None
+    body_size: int
+    """In bytes, however much of it is told; of one that is masked as a whole, those of the mask."""
+    header_count: int
 
 
 class FrameJson(msgspec.Struct):

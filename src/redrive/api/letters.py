@@ -17,6 +17,7 @@ from redrive.actions import Actions
 from redrive.api import letter_wire as wire
 from redrive.api.asking import AskedFor
 from redrive.api.cursors import place_of
+from redrive.api.letter_bounds import AskedBounds
 from redrive.api.problems import Outdated, PreconditionMissing, Unprocessable
 from redrive.api.routes import AtDesk, IdempotencyKey, Routes, answer, taken
 from redrive.api.runs import accepted, one_letter
@@ -106,9 +107,9 @@ def _from(query: LetterQuery, limit: int, after: str | None, before: str | None)
     also=(HTTPStatus.NOT_FOUND,),
     summary="One letter with its message and its whole story, masked",
 )
-async def show(letter_id: LetterId, desk: AtDesk) -> Response:
+async def show(letter_id: LetterId, desk: AtDesk, bounds: AskedBounds) -> Response:
     letter = await desk.letter(letter_id)
-    return answer(wire.whole(letter), etag=_etag(letter.revision))
+    return answer(bounds.told(letter), etag=_etag(letter.revision))
 
 
 @letters.at(
@@ -119,9 +120,14 @@ async def show(letter_id: LetterId, desk: AtDesk) -> Response:
     answers=wire.Letter,
     summary="One letter unmasked; who looked, and why, is written down",
 )
-async def reveal(letter_id: LetterId, desk: AtDesk, why: Annotated[wire.Reason, taken(wire.Reason)]) -> Response:
+async def reveal(
+    letter_id: LetterId,
+    desk: AtDesk,
+    why: Annotated[wire.Reason, taken(wire.Reason)],
+    bounds: AskedBounds,
+) -> Response:
     letter = await desk.reveal(letter_id, why.reason)
-    return answer(wire.whole(letter), etag=_etag(letter.revision))
+    return answer(bounds.told(letter), etag=_etag(letter.revision))
 
 
 @letters.at(
@@ -144,9 +150,9 @@ async def attempts(letter_id: LetterId, desk: AtDesk) -> Response:
     also=(HTTPStatus.NOT_FOUND,),
     summary="The original, and what edits have made of it",
 )
-async def revisions(letter_id: LetterId, desk: AtDesk) -> Response:
+async def revisions(letter_id: LetterId, desk: AtDesk, bounds: AskedBounds) -> Response:
     letter = await desk.letter(letter_id)
-    return answer({"items": wire.whole(letter)["revisions"]}, etag=_etag(letter.revision))
+    return answer({"items": bounds.told(letter)["revisions"]}, etag=_etag(letter.revision))
 
 
 @letters.at(

@@ -139,6 +139,8 @@ def run_json(report: RunReport) -> RunJson:
 
 class RunPage(msgspec.Struct):
     items: list[RunJson]
+    next: str | None = None
+    """The cursor of the older page: `after=`. null: this was the last one."""
 
 
 class RunDetail(msgspec.Struct):
@@ -197,8 +199,11 @@ class RunAccepted(msgspec.Struct):
 
 def event_of(report: RunReport) -> dict[str, Any]:
     """What changes while a run goes on."""
-    told: dict[str, Any] = msgspec.to_builtins(run_json(report))
-    return {name: told[name] for name in ("id", "status", "why", *_MOVING)}
+    told = run_json(report)
+    return {name: getattr(told, name) for name in ("id", "status", "why", *_MOVING)}
 
 
-_MOVING = ("changed_at", "total", "remaining", "progress", "summary", "estimated_end", "in_doubt")
+_MOVING = (
+    *("changed_at", "ended_at", "stage", "total", "remaining"),
+    *("progress", "summary", "estimated_end", "in_doubt"),
+)

@@ -100,8 +100,21 @@ async def list_runs(
     desk: AtDesk,
     active: Annotated[bool, Query(description="Only those that have not ended.")] = False,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+    after: Annotated[str | None, Query(max_length=64, description="`next` of the page before.")] = None,
 ) -> Response:
-    return answer(wire.RunPage([wire.run_json(each) for each in await desk.reports(active=active, limit=limit)]))
+    found, following = await desk.report_page(active=active, limit=limit, after=after)
+    return answer(wire.RunPage([wire.run_json(each) for each in found], following))
+
+
+@runs.at(
+    "GET",
+    "/approvals",
+    Permission.APPROVE,
+    answers=wire.RunPage,
+    summary="Runs of others that wait for an approval which whoever asks could give",
+)
+async def approvals(desk: AtDesk, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50) -> Response:
+    return answer(wire.RunPage([wire.run_json(each) for each in await desk.approvals(limit=limit)]))
 
 
 @runs.at(

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,9 +27,10 @@ _FOLDER = Path(".redrive/demo")
 def demo(
     once: Annotated[bool, typer.Option("--once", help="Tell the story to its end and exit.")] = False,
 ) -> None:
-    """See a small shop fail, retry, set apart and put back, on the embedded broker and store.
+    """See a small shop fail, retry, set apart and put back, on the embedded broker and store, with the console.
 
-    Its files lie in .redrive/demo of the working folder and are made anew each time.
+    The link that it prints opens the console in your browser, signed in. Its files lie in .redrive/demo of the
+    working folder and are made anew each time.
     """
     from redrive.demo.feed import Feed  # noqa: PLC0415  the demo's parts load when it runs
     from redrive.demo.story import Story, prepare  # noqa: PLC0415  as above
@@ -66,6 +68,7 @@ def _on_screen(settings_file: Path, feed: Feed, *, once: bool) -> Story:
                 feed=feed,
                 groups=now.groups,
                 commands=commands,
+                console=now.console,
                 height=display.console.height,
             )
             display.update(seen, refresh=True)
@@ -77,10 +80,29 @@ def _on_screen(settings_file: Path, feed: Feed, *, once: bool) -> Story:
 
 
 def _tell(story: Story, *, once: bool) -> None:
-    try:
-        asyncio.run(story.tell(once=once))
-    except KeyboardInterrupt:
+    with suppress(KeyboardInterrupt):
+        asyncio.run(story.tell(once=True) if once else _open(story))
+    if not once:
         note("the shop is closed; its messages and letters are kept")
+
+
+async def _open(story: Story) -> None:
+    """The shop and the console, until one of them ends."""
+    from redrive.demo.console import serve_console  # noqa: PLC0415  as above
+
+    telling = asyncio.create_task(story.tell(once=False))
+    serving = asyncio.create_task(serve_console(story.settings, story.open_console))
+    try:
+        await asyncio.wait({telling, serving}, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done() and isinstance(serving.exception(), ModuleNotFoundError):
+            story.feed.add("story    For the console in a browser: pip install 'redrive[server]'")
+            await telling
+        for done in (each for each in (serving, telling) if each.done()):
+            done.result()
+    finally:
+        telling.cancel()
+        serving.cancel()
+        await asyncio.gather(telling, serving, return_exceptions=True)
 
 
 def _commands(settings_file: Path, letter: str) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ async def _serve(settings: Settings) -> None:
 
 
 def _tell_ready(url: str) -> None:
-    note(f"Redrive serves {url}/api/v1 (see {url}/docs). Ctrl-C ends it.")
+    note(f"The console is at {url}/. Redrive serves {url}/api/v1 (see {url}/docs). Ctrl-C ends it.")
 
 
 def _tell_code(code: str) -> None:

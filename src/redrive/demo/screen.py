@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 QUEUES = ("orders", "payments", "emails")
 _WITH_COMMANDS, _FEWEST_LINES = 36, 4
-_STYLES = {"retry": "yellow", "dead": "red", "story": "bold cyan", "redrive": "green"}
+_STYLES = {"console": "cyan", "retry": "yellow", "dead": "red", "story": "bold cyan", "redrive": "green"}
 
 
 def screen(
@@ -31,6 +31,7 @@ def screen(
     feed: Feed,
     groups: Sequence[FailureGroup],
     commands: Sequence[str],
+    console: str,
     height: int,
 ) -> RenderableType:
     """Fits a terminal of this many lines: what just happened gives way first, then the commands."""
@@ -39,10 +40,18 @@ def screen(
     lines = list(feed.lines)[-max(_FEWEST_LINES, height - _WITH_COMMANDS) :]
     return Group(
         Panel(Text(chapter, style="bold"), title="redrive demo", border_style="cyan"),
+        *([_console(console)] if console else []),
         _queues(done, depths, feed),
         Panel(Group(*(_line(each) for each in lines)), title="what just happened", border_style="dim"),
         _groups(groups),
         *(Text(each, no_wrap=True, overflow="fold") for each in commands),
+    )
+
+
+def _console(link: str) -> Text:
+    """In one piece, so that a terminal can open it."""
+    return Text.assemble(
+        ("Open the console: ", "bold"), (link, f"cyan link {link}"), no_wrap=True, overflow="fold"
     )
 
 

@@ -78,7 +78,13 @@ class Story:
         self.groups: list[FailureGroup] = []
         self.left: str = ""
         """The letter that is left for the reader to put back."""
+        self.console: str = ""
+        """The link to the console, which signs in once."""
         self._paint = paint
+
+    def open_console(self, link: str) -> None:
+        self.console = link
+        self.feed.add(f"console  {link}")
 
     async def tell(self, *, once: bool) -> None:
         """To its end with `once`, else until it is cancelled."""
@@ -108,7 +114,7 @@ class Story:
         await self._put_back(desk)
         if once:
             return
-        self._begin("New orders keep coming. Try the commands below in another terminal. Ctrl-C ends the shop.")
+        self._begin("New orders keep coming. Open the console, or try the commands below. Ctrl-C ends the shop.")
         while True:
             queue, data = next(customers)
             await shop.app.send(queue, data, source="webshop")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from redrive.privacy.detectors import MASKED, find, may_hold
+from redrive.privacy.detectors import KINDS, MASKED, find, may_hold
 from redrive.privacy.escapes import has_percent_signs, without_json_escapes, without_percent_signs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HIDDEN = f"[{MASKED}]".encode()
+_WRITTEN = tuple(f"[{kind}]" for kind in KINDS)
 _ESCAPED_ASCII = b"\\u00"
 _MOST_ESCAPED = 3
 """Times that one text is escaped: JSON in a string of JSON, quoted in an error's text."""
@@ -26,6 +27,11 @@ class Mask(NamedTuple):
     kind: str
     value: bytes
     """What was there, without escapes."""
+
+
+def holds_mask(text: str) -> bool:
+    """Whether something in it is masked, or reads as if it was: then it is not what stood there."""
+    return "[" in text and any(each in text for each in _WRITTEN)
 
 
 def applied(text: bytes, masks: Sequence[Mask]) -> bytes:

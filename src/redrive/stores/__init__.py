@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from redrive.accounts import AccountStore
 from redrive.registry import Driver, load_driver
+from redrive.stores.insight_store import InsightStore
 from redrive.stores.key_store import KeyStore
 from redrive.stores.ledger_store import LedgerStore
 
@@ -321,8 +322,8 @@ class RunStore(DeadLetterStore, LedgerStore, Protocol):
         """
         ...
 
-    async def runs(self, *, active: bool = False, limit: int = 50) -> list[Run]:
-        """The newest first; with `active` those that have not ended."""
+    async def runs(self, *, active: bool = False, limit: int = 50, after: str | None = None) -> list[Run]:
+        """The newest first; with `active` those that have not ended; with `after` those older than that one."""
         ...
 
     async def change_run(self, run_id: str, change: RunChange, *, by: Actor, seen: datetime | None = None) -> Run:
@@ -423,8 +424,10 @@ class RunStore(DeadLetterStore, LedgerStore, Protocol):
         ...
 
 
-class Store(RunStore, AccountStore, KeyStore, Protocol):
-    """All of it: letters, runs, the ledger, who can sign in, and the keys that it is encrypted with."""
+class Store(RunStore, AccountStore, KeyStore, InsightStore, Protocol):
+    """All of it: letters, runs, what is looked at first, the ledger, who can sign in, and the keys that it is
+    encrypted with.
+    """
 
 
 _POSTGRES = Driver("redrive.stores.postgres", "PostgresStore", "postgres")

@@ -35,6 +35,7 @@ from redrive.stores.sql_data_keys import SqlDataKeys
 from redrive.stores.sql_encrypting import SqlEncrypting
 from redrive.stores.sql_environment import SqlEnvironment
 from redrive.stores.sql_grouping import SqlGrouping
+from redrive.stores.sql_insights import SqlInsights
 from redrive.stores.sql_ledger import Ledger
 from redrive.stores.sql_ledgering import SqlLedgering
 from redrive.stores.sql_running import SqlRunning
@@ -82,7 +83,9 @@ T = TypeVar("T")
 _KEY_BYTES = 32
 
 
-class SqlStore(SqlSearching, SqlGrouping, SqlRunning, SqlLedgering, SqlAccounts, SqlEnvironment, SqlEncrypting):
+class SqlStore(
+    SqlSearching, SqlGrouping, SqlInsights, SqlRunning, SqlLedgering, SqlAccounts, SqlEnvironment, SqlEncrypting
+):
     """What happens is decided in the sql_* modules, by plain functions of a connection and the time."""
 
     def __init__(

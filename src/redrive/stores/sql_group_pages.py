@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import case, desc, func, select
+from sqlalchemy import BigInteger, and_, case, func, literal, or_, select, type_coerce
 
 from redrive.dead_letter import REDRIVES_OF, TREND_HOURS, FailureGroup, Status, Verdict
 from redrive.errors import UsageError
+from redrive.insights import GroupOrder
 from redrive.stores.columns import microseconds
 from redrive.stores.expressions import begins_with, earlier, later, one_of
 from redrive.stores.schema import audit, counter_deltas, groups, letters, redrives
@@ -26,37 +28,74 @@ if TYPE_CHECKING:
 
     from redrive.access import Scope
     from redrive.dead_letter import Happening
+    from redrive.insights import GroupPlace, GroupQuery
 
 SHORTEST_BEGINNING = 4
 _UNDER_WAY = "under way"
 
 
 def find_groups(
-    connection: Connection,
-    *,
-    queue: str | None,
-    owner: str | None,
-    verdict: Verdict | None,
-    limit: int,
-    now: datetime,
-    within: Scope = None,
+    connection: Connection, asked: GroupQuery, *, now: datetime, within: Scope = None
 ) -> list[FailureGroup]:
-    """Groups that have letters, those with the most pending first, then the most recent."""
-    counted = _counted()
+    """One page of the groups that have letters."""
+    counted, seen = _counted(), _seen()
+    last_seen, value = _last_seen(seen), _ordered_by(asked.order, counted, seen)
     wanted: tuple[tuple[ColumnElement[Any], str | None], ...] = (
-        (groups.c.queue, queue),
-        (groups.c.owner, owner),
-        (groups.c.verdict, None if verdict is None else str(verdict)),
+        (groups.c.queue, asked.queue),
+        (groups.c.owner, asked.owner),
+        (groups.c.verdict, None if asked.verdict is None else str(asked.verdict)),
     )
     query = (
-        _select()
+        _select(seen)
         .join(counted, counted.c.group_id == groups.c.id)
         .where(counted.c.total > 0, *(column == value for column, value in wanted if value is not None))
-        .where(*_wholly_inside(groups, within))
-        .order_by(counted.c.pending.desc(), desc("last_seen"), groups.c.id)
-        .limit(limit)
+        .where(*wholly_inside(groups, within))
+        .order_by(value.desc(), last_seen.desc(), groups.c.id)
+        .limit(asked.limit)
     )
+    if asked.text is not None:
+        query = query.where(_holds(groups.c.title, asked.text, connection.dialect.name))
+    if asked.after is not None:
+        query = query.where(_behind(asked.after, value, last_seen))
     return _told(connection, connection.execute(query).all(), now)
+
+
+def by_ids(connection: Connection, ids: list[str], now: datetime) -> dict[str, FailureGroup]:
+    mine = one_of(groups.c.id, ids, connection.dialect.name)
+    rows = connection.execute(_select(_seen()).where(mine)).all()
+    return {each.id: each for each in _told(connection, rows, now)}
+
+
+def _ordered_by(order: GroupOrder, counted: Subquery, seen: Subquery) -> ColumnElement[int]:
+    """As a number, whatever it is."""
+    by: dict[GroupOrder, ColumnElement[Any]] = {
+        GroupOrder.PENDING: counted.c.pending,
+        GroupOrder.TOTAL: counted.c.total,
+        GroupOrder.LAST_SEEN: _last_seen(seen),
+        GroupOrder.FIRST_SEEN: _first_seen(seen),
+    }
+    return type_coerce(by[order], BigInteger)
+
+
+def _behind(place: GroupPlace, value: ColumnElement[int], last_seen: ColumnElement[Any]) -> ColumnElement[bool]:
+    seen = literal(place.last_seen, groups.c.last_seen.type)
+    same = value == place.value
+    return or_(
+        value < place.value,
+        and_(same, last_seen < seen),
+        and_(same, last_seen == seen, groups.c.id > place.id),
+    )
+
+
+def _holds(title: ColumnElement[str], text: str, dialect: str) -> ColumnElement[bool]:
+    """No character of the text has a meaning."""
+    found = func.strpos if dialect == "postgresql" else func.instr
+    told = literal(text.translate(_LOWER), groups.c.title.type)
+    return found(func.lower(title), told) > 0
+
+
+_LOWER = {ord(each): each.lower() for each in ascii_uppercase}
+"""As SQLite, and PostgreSQL by the collation C, lower text."""
 
 
 def find_group(connection: Connection, group_id: str, now: datetime, within: Scope = None) -> FailureGroup | None:
@@ -67,7 +106,7 @@ def find_group(connection: Connection, group_id: str, now: datetime, within: Sco
     if row is None:
         return None
     current = groups.c.id == (row.merged_into or row.id)
-    found = _told(connection, connection.execute(_select().where(current)).all(), now)
+    found = _told(connection, connection.execute(_select(_seen()).where(current)).all(), now)
     if not found or not (found[0].example or found[0].merged or _said(found[0])):
         return None
     redrives, history = _redrives(connection, found[0].id), _history(connection, found[0].id)
@@ -95,11 +134,11 @@ def _known(within: Scope) -> Select[Any]:
     if not scope_terms(within):
         return known
     current = groups.alias("current")
-    whole = select(current.c.id).where(*_wholly_inside(current, within))
+    whole = select(current.c.id).where(*wholly_inside(current, within))
     return known.where(func.coalesce(groups.c.merged_into, groups.c.id).in_(whole))
 
 
-def _wholly_inside(group: FromClause, within: Scope) -> list[ColumnElement[bool]]:
+def wholly_inside(group: FromClause, within: Scope) -> list[ColumnElement[bool]]:
     """A group is of one queue until somebody merges it with one of another. What is said about it is then about
     both, and whoever changes it changes both: it is there for those only who may know of all of it, that is of its
     own queue, of those that were merged into it, and of every letter it holds.
@@ -118,7 +157,7 @@ def _wholly_inside(group: FromClause, within: Scope) -> list[ColumnElement[bool]
 
 def seen(connection: Connection, group_id: str) -> tuple[datetime, datetime]:
     """When a group that exists was seen first and last."""
-    row = connection.execute(_select().where(groups.c.id == group_id)).one()
+    row = connection.execute(_select(_seen()).where(groups.c.id == group_id)).one()
     return row.first_seen, row.last_seen
 
 
@@ -133,17 +172,26 @@ def _counted() -> Subquery:
     return select(*columns).group_by(now.c.group_id).subquery("counted")
 
 
-def _select() -> Select[Any]:
-    """Groups, with what is not folded yet of when they were seen."""
+def _seen() -> Subquery:
+    """What is not folded yet of when groups were seen."""
     deltas = counter_deltas.c
     first, last = func.min(deltas.first_seen).label("first_seen"), func.max(deltas.last_seen).label("last_seen")
-    seen = select(deltas.group_id, first, last).group_by(deltas.group_id).subquery("seen")
+    return select(deltas.group_id, first, last).group_by(deltas.group_id).subquery("seen")
+
+
+def _first_seen(seen: Subquery) -> ColumnElement[datetime]:
+    return earlier(groups.c.first_seen, func.coalesce(seen.c.first_seen, groups.c.first_seen))
+
+
+def _last_seen(seen: Subquery) -> ColumnElement[datetime]:
+    return later(groups.c.last_seen, func.coalesce(seen.c.last_seen, groups.c.last_seen))
+
+
+def _select(seen: Subquery) -> Select[Any]:
     own = [column for column in groups.c if column.name not in {"first_seen", "last_seen", "merged_into"}]
-    return select(
-        *own,
-        earlier(groups.c.first_seen, func.coalesce(seen.c.first_seen, groups.c.first_seen)).label("first_seen"),
-        later(groups.c.last_seen, func.coalesce(seen.c.last_seen, groups.c.last_seen)).label("last_seen"),
-    ).join(seen, seen.c.group_id == groups.c.id, isouter=True)
+    return select(*own, _first_seen(seen).label("first_seen"), _last_seen(seen).label("last_seen")).join(
+        seen, seen.c.group_id == groups.c.id, isouter=True
+    )
 
 
 def _told(connection: Connection, rows: Sequence[Row[Any]], now: datetime) -> list[FailureGroup]:

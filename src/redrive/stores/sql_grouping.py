@@ -11,8 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from redrive.errors import NotFound, Refused
+from redrive.insights import GroupQuery
 from redrive.stores import sql_group_changes, sql_group_moves, sql_group_pages
 from redrive.stores.expressions import LOT
 from redrive.stores.sql_selection import page_size
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from redrive.clock import Clock
     from redrive.dead_letter import Actor, FailureGroup, Verdict
     from redrive.letter_query import Place
-    from redrive.stores.expressions import Values
     from redrive.stores.sql_ledger import Ledger
 
 T = TypeVar("T")
@@ -53,10 +54,14 @@ class SqlGrouping(ABC):
         limit: int = 50,
         within: Scope = None,
     ) -> list[FailureGroup]:
-        wanted: Values = {"queue": queue, "owner": owner, "verdict": verdict, "limit": page_size(limit)}
-        now = self._clock.now()
+        return await self.group_page(
+            GroupQuery(queue=queue, owner=owner, verdict=verdict, limit=limit), within=within
+        )
+
+    async def group_page(self, query: GroupQuery, *, within: Scope = None) -> list[FailureGroup]:
+        page, now = replace(query, limit=page_size(query.limit)), self._clock.now()
         return await self._read(
-            lambda connection: sql_group_pages.find_groups(connection, **wanted, now=now, within=within)
+            lambda connection: sql_group_pages.find_groups(connection, page, now=now, within=within)
         )
 
     async def group(self, group_id: str, *, within: Scope = None) -> FailureGroup | None:

@@ -87,9 +87,10 @@ class SqlRunning(ABC):
         count = self._recounting.progress_of
         return await self._read(lambda connection: sql_runs.find(connection, run_id, count))
 
-    async def runs(self, *, active: bool = False, limit: int = 50) -> list[Run]:
-        size, count = page_size(limit), self._recounting.progress_of
-        return await self._read(lambda connection: sql_runs.find_all(connection, count, active=active, limit=size))
+    async def runs(self, *, active: bool = False, limit: int = 50, after: str | None = None) -> list[Run]:
+        count = self._recounting.progress_of
+        find = partial(sql_runs.find_all, count=count, active=active, limit=page_size(limit), after=after)
+        return await self._read(find)
 
     async def change_run(self, run_id: str, change: RunChange, *, by: Actor, seen: datetime | None = None) -> Run:
         def unit(connection: Connection) -> Run:

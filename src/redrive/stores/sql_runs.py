@@ -153,9 +153,13 @@ def _one(connection: Connection, run_id: str) -> Row[Any] | None:
     return rows[0] if rows else None
 
 
-def find_all(connection: Connection, count: Count, *, active: bool, limit: int) -> list[Run]:
+def find_all(
+    connection: Connection, count: Count, *, active: bool, limit: int, after: str | None = None
+) -> list[Run]:
     """Their ids are in the order of time."""
     query = select(runs).order_by(runs.c.id.desc()).limit(limit)
+    if after is not None:
+        query = query.where(runs.c.id < after)
     rows = connection.execute(query.where(NOT_ENDED) if active else query).all()
     return _runs_of(connection, rows, count)
 

@@ -14,7 +14,7 @@ from redrive.stores.sql_counters import HOUR, count, failed_within, first_hour, 
 from redrive.stores.sql_scope import inside, scope_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection
@@ -49,7 +49,7 @@ def statistics(connection: Connection, older_than: datetime | None, within: Scop
         by_type=dict(_counted(connection, "type", are_open)),
         reasons=by_title(connection, are_open, within, MOST_REASONS),
         failure_rates=_failure_rates(connection, within),
-        oldest=_oldest(connection, within),
+        oldest=oldest(connection, within, OPEN),
         older=0 if older_than is None else count(connection, are_open, None, older_than),
     )
 
@@ -77,17 +77,17 @@ def _counted(connection: Connection, by: str, matching: Matching) -> list[tuple[
     return [(name, int(count)) for name, count in connection.execute(query.limit(MOST_NAMES))]
 
 
-def _oldest(connection: Connection, within: Scope) -> datetime | None:
-    """Status by status, for each has its own place in the index. Counters tell from where on letters of the scope
-    are found there: before it may be any number of others.
+def oldest(connection: Connection, within: Scope, statuses: Collection[Status]) -> datetime | None:
+    """When the oldest letter in one of them failed. Status by status, for each has its own place in the index.
+    Counters tell from where on letters of the scope are found there: before it may be any number of others.
     """
-    oldest = select(func.min(letters.c.created_at)).where(*inside(letters.c.queue, within))
+    first = select(func.min(letters.c.created_at)).where(*inside(letters.c.queue, within))
     if scope_terms(within):
-        hour = first_hour(connection, Matching(within, OPEN))
+        hour = first_hour(connection, Matching(within, statuses))
         if hour is None:
             return None
-        oldest = oldest.where(*failed_within(hour * HOUR, (hour + 1) * HOUR))
-    found = [connection.scalar(oldest.where(letters.c.status == str(status))) for status in OPEN]
+        first = first.where(*failed_within(hour * HOUR, (hour + 1) * HOUR))
+    found = [connection.scalar(first.where(letters.c.status == str(status))) for status in statuses]
     return min((each for each in found if each is not None), default=None)
 
 

@@ -5,12 +5,13 @@ every question that can be asked of a store within a scope.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
 from redrive.access import fits
 from redrive.dead_letter import Fingerprint, Transition
+from redrive.insights import GroupOrder, GroupQuery
 from redrive.letter_query import MAX_PAGE, LetterQuery
 from redrive.search_terms import Field, Filter, TextTerm
 from redrive.statistics import HandlerTally
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
     from redrive.access import Scope
     from redrive.dead_letter import Entry
     from redrive.stores import RunStore
+    from redrive.stores.insight_store import InsightStore
 
 QUEUES = ("orders", "orders_eu", "pay", "Pay", "pay%", "pay_", "p\u00e4y")
 COMMON_WORD = "stumbled"
 _COUNTED = (Field.QUEUE, Field.TYPE, Field.HANDLER, Field.STATUS, Field.EVENT, Field.GROUP, Field.OWNER)
+_LONG_AGO, _IN_LONG = NOON.replace(year=2000), NOON.replace(year=2200)
 _EARLY, _LATE = NOON - timedelta(hours=9), NOON + timedelta(hours=9)
 
 
@@ -109,4 +112,24 @@ async def answers(store: RunStore, shelf: Shelf, within: Scope) -> dict[str, Any
         "by_event_type": await store.by_event_type(within=within),
         "time_to_resolve": await store.time_to_resolve(within=within),
         "search_backlog": await store.search_backlog(within=within),
+        **await _insights(cast("InsightStore", store), shelf, within),
+    }
+
+
+async def _insights(store: InsightStore, shelf: Shelf, within: Scope) -> dict[str, Any]:
+    ids, groups = [each[0] for each in shelf.ids.values()], shelf.groups.items()
+    query = LetterQuery(within=within)
+    by_text = replace(query, where=Filter((TextTerm(text=COMMON_WORD),)))
+    return {
+        "situation": await store.situation(_LONG_AGO, _IN_LONG, within=within),
+        "arrivals": await store.arrivals(_EARLY, _LATE, groups=20, within=within),
+        "seen_groups": await store.seen_groups(_EARLY, _LATE, limit=20, within=within),
+        "group_page": [await store.group_page(GroupQuery(order=each), within=within) for each in GroupOrder],
+        "group_attempts": [await store.group_attempts(each, within=within) for _, each in groups],
+        "group_redrives": [await store.group_redrives(each, within=within) for _, each in groups],
+        "samples": [
+            await store.samples(each, queue, number=9, largest=10**6, within=within) for queue, each in groups
+        ],
+        "facets": [await store.facets(each, at_most=100) for each in (query, by_text)],
+        "related": [await store.related(each, limit=9, within=within) for each in ids],
     }

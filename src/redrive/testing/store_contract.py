@@ -32,6 +32,7 @@ from redrive.testing.store_contract_archive import (
 )
 from redrive.testing.store_contract_change import ChangeContract, PurgeContract, ReviseContract
 from redrive.testing.store_contract_groups import AnnotateContract, MergeContract, SplitContract
+from redrive.testing.store_contract_insights import InsightContract, SeenGroupContract
 from redrive.testing.store_contract_lanes import LaneContract
 from redrive.testing.store_contract_read import (
     FindContract,
@@ -87,6 +88,8 @@ class StoreContract(
     SplitContract,
     StatisticsContract,
     AnalysesContract,
+    InsightContract,
+    SeenGroupContract,
     SigningKeyContract,
     WholeContract,
     EndedContract,

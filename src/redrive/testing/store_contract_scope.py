@@ -32,7 +32,16 @@ _SCOPES: tuple[Scope, ...] = (
     ("pay", "*"),
 )
 _MARKED = ("find", "find by text", "find by ids", "overview", "get", "whole", "known_values", "groups", "group")
-_ALSO_MARKED = ("statistics", "top_errors", "by_event_type")
+_ALSO_MARKED = (
+    "statistics",
+    "top_errors",
+    "by_event_type",
+    "arrivals",
+    "seen_groups",
+    "group_page",
+    "facets",
+    "related",
+)
 
 
 def _leaked(told: Any, within: Scope) -> list[str]:
