@@ -8,6 +8,8 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -67,21 +69,34 @@ def test_on_a_terminal_it_paints_queues_and_causes_and_leaves_the_commands(tmp_p
         assert word in seen.text
 
 
-def test_ctrl_c_is_clean(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [*PROGRAM, "demo"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )
+@contextmanager
+def open_shop(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Until Ctrl-C, which it is given in the end."""
+    with (folder / "errors").open("w") as errors:
+        process = subprocess.Popen(
+            [*PROGRAM, "demo"],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def line_of(process: subprocess.Popen[str], beginning: str) -> str:
     assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith("dead"):
-            break
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    return next(line for line in process.stdout if line.startswith(beginning))
+
+
+def test_ctrl_c_is_clean(tmp_path: Path) -> None:
+    with open_shop(tmp_path) as process:
+        line_of(process, "dead")
+    errors = (tmp_path / "errors").read_text()
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
     assert "the shop is closed" in errors
@@ -89,26 +104,13 @@ def test_ctrl_c_is_clean(tmp_path: Path) -> None:
 
 
 def test_the_console_is_served_beside_the_shop_with_a_link_that_signs_in_once(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [*PROGRAM, "demo"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )
-    assert process.stdout is not None
-    try:
-        link = next(line.split()[1] for line in process.stdout if line.startswith("console"))
-        url, _, code = link.partition("/sign-in#code=")
-        own = {"sec-fetch-site": "same-origin"}
+    own = {"sec-fetch-site": "same-origin"}
+    with open_shop(tmp_path) as process:
+        url, _, code = line_of(process, "console").split()[1].partition("/sign-in#code=")
         with httpx2.Client(base_url=url, headers=own) as browser:
             assert browser.post("/api/v1/session", json={"code": code}).status_code == 204
-            next(line for line in process.stdout if line.startswith("dead"))
+            line_of(process, "dead")
             assert browser.get("/api/v1/dlq").json()["items"]
             assert browser.get("/api/v1/about").json()["environment"] == "demo"
         assert httpx2.post(f"{url}/api/v1/session", json={"code": code}, headers=own).status_code == 401
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
     assert process.returncode == 0
