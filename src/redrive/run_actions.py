@@ -19,6 +19,7 @@ from redrive.header_class import HIDDEN
 from redrive.letter_query import LetterQuery
 from redrive.preview import taken_of
 from redrive.previewing import preview
+from redrive.privacy.edit_masks import masked_edit
 from redrive.redriving import Outcome, unclaimed
 from redrive.run import CHANGES, Approval, RunChange, RunPlan, RunStatus
 from redrive.run_report import UNSENT, WHY, RunReport, Unsent, estimated_end
@@ -216,8 +217,14 @@ class RunActions(Standing):
     # Looking
 
     async def run(self, run_id: str) -> Run:
-        """With its progress; the beginning of its id will do."""
-        return await self._run(run_id, Permission.READ)
+        """With its progress, its edit with masks; the beginning of its id will do."""
+        return self._shown_run(await self._run(run_id, Permission.READ))
+
+    def _shown_run(self, run: Run) -> Run:
+        if not run.plan.edit:
+            return run
+        edit = masked_edit(run.plan.edit, self._masks.general)
+        return replace(run, plan=replace(run.plan, edit=edit))
 
     async def _run(self, run_id: str, permission: Permission) -> Run:
         within = await self._may(permission)
@@ -243,7 +250,8 @@ class RunActions(Standing):
 
     async def _report(self, run: Run) -> RunReport:
         in_doubt = await self._runs.in_doubt(run.id) if run.progress.in_hand else 0
-        return RunReport(run=run, estimated_end=estimated_end(run, self._clock.now()), in_doubt=in_doubt)
+        end = estimated_end(run, self._clock.now())
+        return RunReport(run=self._shown_run(run), estimated_end=end, in_doubt=in_doubt)
 
     async def run_history(self, run_id: str) -> list[Happening]:
         return await self._runs.run_history((await self.run(run_id)).id)

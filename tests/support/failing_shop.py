@@ -16,12 +16,12 @@ _CODE = """
 import json
 from pathlib import Path
 
-from redrive import App, Message, Retry
+from redrive import App, Message, Permanent, Retry
 
 app = App("shop", retry=Retry(1, "1s"))
 
 
-class NoCustomer(Exception):
+class NoCustomer(Permanent):  # so that many in a row open no breaker
     pass
 
 

@@ -1,0 +1,16 @@
+export const signIn = {
+  title: 'Sign in',
+  user: 'User',
+  password: 'Password',
+  submit: 'Sign in',
+  provider: 'Continue with your organisation',
+  or: 'or',
+  first: 'First start: I have a one-time code',
+  code: 'One-time code',
+  codeHelp: 'The server has printed it on its terminal. It makes you an administrator, once, within 15 minutes.',
+  back: 'Sign in with a user',
+  wrong: 'User or password is not right.',
+  wrongHelp: 'After many attempts the server makes you wait.',
+  wrongCode: 'The code is not right, was used, or has run out.',
+  wrongCodeHelp: 'On the machine of the store: redrive users add NAME --grant admin',
+};

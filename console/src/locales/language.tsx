@@ -1,0 +1,43 @@
+import { createContext, use, useCallback, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { formatsOf, regionOf, type Formats } from './format';
+import { keep, load, type Language, type Messages } from './messages';
+
+interface Spoken {
+  language: Language;
+  text: Messages;
+  format: Formats;
+  speak: (language: Language) => void;
+}
+
+const LanguageContext = createContext<Spoken | null>(null);
+
+interface Props {
+  language: Language;
+  messages: Messages;
+  children: ReactNode;
+}
+
+export function LanguageProvider({ language, messages, children }: Props) {
+  const [spoken, setSpoken] = useState({ language, text: messages });
+  const speak = useCallback((next: Language) => {
+    keep(next);
+    void load(next).then((text) => setSpoken({ language: next, text }));
+  }, []);
+  useEffect(() => {
+    document.documentElement.lang = spoken.language;
+  }, [spoken.language]);
+  const value = useMemo(() => ({ ...spoken, speak, format: formatsOf(spoken.language, regionOf(spoken.language)) }), [spoken, speak]);
+  return <LanguageContext value={value}>{children}</LanguageContext>;
+}
+
+export function useLanguage(): Spoken {
+  const found = use(LanguageContext);
+  if (found === null) throw new Error('no LanguageProvider around');
+  return found;
+}
+
+/** The texts of the chosen language: `text.letters.title`. */
+export const useText = (): Messages => useLanguage().text;
+
+/** Numbers, moments and durations as the chosen language writes them. */
+export const useFormat = (): Formats => useLanguage().format;

@@ -1,0 +1,13 @@
+import { audit } from './pt-BR/audit';
+import { groups } from './pt-BR/groups';
+import { letters } from './pt-BR/letters';
+import { overview } from './pt-BR/overview';
+import { queues } from './pt-BR/queues';
+import { runs } from './pt-BR/runs';
+import { settings } from './pt-BR/settings';
+import { shared } from './pt-BR/shared';
+import { shell } from './pt-BR/shell';
+import { signIn } from './pt-BR/signIn';
+import type { Messages } from './messages';
+
+export const ptBR: Messages = { audit, groups, letters, overview, queues, runs, settings, shared, shell, signIn };

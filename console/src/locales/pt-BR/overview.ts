@@ -1,0 +1,83 @@
+import { pluralIn } from '../plural';
+import type { overview as en } from '../en/overview';
+
+const plural = pluralIn('pt-BR');
+
+export const overview: typeof en = {
+  title: 'Visão geral',
+  updated: 'Atualizado',
+  paused: 'Pausado, atualizado',
+  span: {
+    label: 'Período',
+    '24h': '24 horas',
+    '7d': '7 dias',
+    '30d': '30 dias',
+    long: { '24h': 'nas últimas 24 horas', '7d': 'nos últimos 7 dias', '30d': 'nos últimos 30 dias' },
+    chosen: (from, to) => `${from} até ${to}`,
+    clear: 'Voltar ao gráfico inteiro',
+    inRange: 'no período escolhido',
+  },
+  figures: {
+    label: 'Em resumo',
+    pending: 'Pendentes agora',
+    quarantined: (count) => plural(count, { one: '# em quarentena', other: '# em quarentena' }),
+    nothingHeld: 'Nenhuma em quarentena',
+    rate: 'Chegando por minuto',
+    rateOf: 'Média dos últimos 5 minutos',
+    lastHour: (count) => `${count} na última hora`,
+    oldest: 'A mais antiga',
+    since: (moment) => `desde ${moment}`,
+    noOldest: 'Nada está esperando',
+    resolved: 'Resolvidas',
+    resolvedOf: (resolved, arrived) => `${resolved} de ${arrived} que chegaram`,
+    noneArrived: 'Nada chegou',
+    redriven: 'Reenviadas',
+    noRedrives: 'Nada foi reenviado',
+  },
+  outcomes: {
+    confirmed: 'confirmadas',
+    assumed: 'presumidas',
+    resolved: 'resolvidas à mão',
+    'under way': 'em andamento',
+    'came back': 'voltaram',
+    refused: 'recusadas',
+    unclaimed: 'não enviadas',
+  },
+  chart: {
+    byHour: 'Chegadas por hora',
+    byDay: 'Chegadas por dia (UTC)',
+    label: 'Mensagens que chegaram, por grupo',
+    hint: 'Arraste sobre o gráfico para escolher um período.',
+    total: (count) => plural(count, { one: '# mensagem', other: '# mensagens' }),
+    none: 'Nada chegou neste período.',
+  },
+  broken: {
+    title: 'O que quebrou',
+    all: 'Todos os grupos',
+    new: 'Novo',
+    returning: 'De volta',
+    why: {
+      quiet: 'Nada dele tinha falhado nos dias anteriores',
+      settled: 'Todas as suas mensagens tinham sido encerradas',
+      'came back': 'Mensagens dele foram reenviadas e falharam de novo',
+    },
+    firstSeen: 'visto pela primeira vez',
+    columns: { cause: 'Causa', trend: '24 horas', letters: 'No período', pending: 'Pendentes', last: 'Visto por último' },
+    trendOf: 'Mensagens por hora',
+    none: { title: 'Nada quebrou', what: 'Nenhuma mensagem chegou neste período. Escolha um período maior para ver mais.' },
+  },
+  queues: {
+    title: 'Filas',
+    all: (count) => plural(count, { one: 'Toda a # fila', other: 'Todas as # filas' }),
+    rate: 'Entrada / saída por s',
+    none: { title: 'Ainda não há filas', what: 'Elas aparecem assim que um worker ou um produtor usar uma.' },
+  },
+  first: {
+    title: 'Ainda não há mensagens mortas',
+    what: 'Mensagens que nenhum handler conseguiu tratar aparecem aqui, agrupadas por causa. Para ver uma agora:',
+    demo: 'Uma loja que falha, com seu próprio broker e mensagens que aparecem enquanto você olha',
+    work: 'Os seus próprios handlers, com novas tentativas e mensagens mortas',
+    collect: 'O que já está em dead-letter queues do RabbitMQ',
+    post: 'Um consumidor em qualquer linguagem entrega o que não conseguiu tratar',
+  },
+};

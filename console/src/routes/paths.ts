@@ -1,0 +1,16 @@
+import { addressOf } from '@/shared/address';
+
+/** Where pages are. Ids are encoded here, so nobody else has to. */
+export const paths = {
+  overview: '/',
+  groups: '/groups',
+  group: (id: string) => `/groups/${encodeURIComponent(id)}`,
+  letters: '/letters',
+  lettersBy: (filter: string) => addressOf('/letters', { q: filter }),
+  letter: (id: string) => `/letters/${encodeURIComponent(id)}`,
+  runs: '/runs',
+  run: (id: string) => `/runs/${encodeURIComponent(id)}`,
+  queues: '/queues',
+  audit: '/audit',
+  settings: '/settings',
+};

@@ -1,0 +1,99 @@
+import { Button, Menu } from '@mantine/core';
+import { IconBan, IconCheck, IconChevronDown } from '@tabler/icons-react';
+import type { User } from '@/api/types';
+import { useText } from '@/locales/language';
+import { Instant } from '@/shared/Instant';
+import { Permitted, useSession } from '@/shared/session';
+import table from '@/shared/table.module.css';
+import { visible } from '@/shared/untrusted';
+import { Untrusted } from '@/shared/Untrusted';
+import { GrantList } from './GrantList';
+import classes from './Settings.module.css';
+
+export type Wish = 'grants' | 'password' | 'switch';
+
+interface Props {
+  users: readonly User[];
+  onWish: (wish: Wish, user: User) => void;
+}
+
+export function UserTable({ users, onWish }: Props) {
+  const { act, ...columns } = useText().settings.users.columns;
+  return (
+    <table className={table.table}>
+      <thead>
+        <tr>
+          {Object.entries(columns).map(([name, label]) => (
+            <th key={name} scope="col">
+              {label}
+            </th>
+          ))}
+          <th scope="col">
+            <span className={classes.unseen}>{act}</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {users.map((user) => (
+          <Row key={user.name} user={user} onWish={(wish) => onWish(wish, user)} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Row({ user, onWish }: { user: User; onWish: (wish: Wish) => void }) {
+  const { settings } = useText();
+  const { users: text } = settings;
+  const me = useSession();
+  const Shape = user.disabled ? IconBan : IconCheck;
+  return (
+    <tr className={user.disabled ? classes.ended : undefined}>
+      <td className={classes.called}>
+        <span className={table.strong}>
+          <Untrusted text={user.name} most={64} />
+        </span>
+        {user.name === me.name && <span className="rd-dim"> ({text.you})</span>}
+      </td>
+      <td className={table.main}>
+        <GrantList grants={user.grants} />
+      </td>
+      <td data-label={text.columns.created}>
+        <Instant at={user.created_at} />
+        <span className={classes.under}>
+          <Untrusted text={settings.tokens.by(user.created_by)} most={100} />
+        </span>
+      </td>
+      <td>
+        <span className={classes.state} data-live={!user.disabled || undefined}>
+          <Shape size={14} aria-hidden />
+          {user.disabled ? text.states.disabled : text.states.enabled}
+        </span>
+      </td>
+      <td className={classes.act}>
+        <Permitted to="access:manage">{(disabled) => <Actions user={user} disabled={disabled} onWish={onWish} />}</Permitted>
+      </td>
+    </tr>
+  );
+}
+
+function Actions({ user, disabled, onWish }: { user: User; disabled: boolean; onWish: (wish: Wish) => void }) {
+  const { users: text } = useText().settings;
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button disabled={disabled} aria-label={text.changeOf(visible(user.name))} rightSection={<IconChevronDown size={13} aria-hidden />}>
+          {text.change}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item onClick={() => onWish('grants')}>{text.grants}</Menu.Item>
+        <Menu.Item onClick={() => onWish('password')}>{text.password}</Menu.Item>
+        <Menu.Divider />
+        <Menu.Item onClick={() => onWish('switch')} {...(user.disabled ? {} : { color: 'red' })}>
+          {user.disabled ? text.enable : text.disable}
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

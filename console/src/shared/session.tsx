@@ -1,0 +1,60 @@
+import { Tooltip } from '@mantine/core';
+import { createContext, use, type ReactElement, type ReactNode } from 'react';
+import { may, useAbout } from '@/api/session';
+import type { Myself, Permission } from '@/api/types';
+import { useText } from '@/locales/language';
+import classes from './session.module.css';
+
+const SessionContext = createContext<Myself | null>(null);
+
+export function SessionProvider({ me, children }: { me: Myself; children: ReactNode }) {
+  return <SessionContext value={me}>{children}</SessionContext>;
+}
+
+/** Whoever is signed in. */
+export function useSession(): Myself {
+  const me = use(SessionContext);
+  if (me === null) throw new Error('nobody is signed in here');
+  return me;
+}
+
+type Can = (permission: Permission, queue?: string) => boolean;
+
+/** `can('runs:make')`: anywhere at all; `can('runs:make', 'orders')`: in that queue. */
+export function useCan(): Can {
+  const me = useSession();
+  return (permission, queue) => may(me, permission, queue);
+}
+
+const READING: ReadonlySet<Permission> = new Set(['letters:read', 'letters:reveal', 'letters:export', 'audit:read']);
+
+/** Why they may not do that; null: they may. */
+export function useRefusal(permission: Permission, queue?: string): string | null {
+  const { shared } = useText();
+  const can = useCan();
+  const about = useAbout();
+  if (!can(permission, queue)) {
+    return queue === undefined ? shared.permission.lacking(permission) : shared.permission.lackingIn(permission, queue);
+  }
+  return about.data?.read_only === true && !READING.has(permission) ? shared.permission.readOnly : null;
+}
+
+interface Props {
+  to: Permission;
+  queue?: string;
+  /** A button or an input; it is told whether it is disabled. */
+  children: (disabled: boolean) => ReactElement;
+}
+
+/** What one may not do is shown all the same, disabled, with the reason on hover and focus. */
+export function Permitted({ to, queue, children }: Props) {
+  const refusal = useRefusal(to, queue);
+  if (refusal === null) return children(false);
+  return (
+    <Tooltip label={refusal} events={{ hover: true, focus: true, touch: true }}>
+      <span tabIndex={0} role="group" aria-label={refusal} className={classes.refused}>
+        {children(true)}
+      </span>
+    </Tooltip>
+  );
+}

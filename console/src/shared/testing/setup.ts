@@ -1,0 +1,33 @@
+import '@testing-library/jest-dom/vitest';
+import { cleanup } from '@testing-library/react';
+import { afterEach, vi } from 'vitest';
+
+afterEach(cleanup);
+
+// What jsdom lacks and Mantine asks for.
+Object.defineProperty(window, 'matchMedia', {
+  value: (query: string) => ({
+    matches: false,
+    media: query,
+    onchange: null,
+    addEventListener: vi.fn(),
+    removeEventListener: vi.fn(),
+    dispatchEvent: vi.fn(),
+  }),
+});
+
+class Unobserving {
+  observe() {
+    /* nothing is ever resized */
+  }
+  unobserve() {
+    /* as above */
+  }
+  disconnect() {
+    /* as above */
+  }
+}
+window.ResizeObserver = Unobserving;
+window.HTMLElement.prototype.scrollIntoView = () => undefined;
+// axe measures icons with it.
+window.HTMLCanvasElement.prototype.getContext = () => null;
