@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres rabbitmq chromium run test lint bench chaos mutants clean console console-types console-lint console-test console-where-node-is
+.PHONY: help setup postgres rabbitmq chromium run test lint bench chaos mutants clean screenshots console console-types console-lint console-test console-where-node-is
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -120,6 +120,9 @@ lint: setup console-lint ## ruff, mypy, import-linter; eslint, tsc, types and si
 
 bench: setup ## List the benchmarks, or run one: make bench NAME=embedded (ARGS="--letters 100000" for some)
 	@$(BIN)/python -m bench $(NAME) $(ARGS)
+
+screenshots: setup chromium ## Pictures of the console's pages into docs/images (ARGS="overview run" for some)
+	@$(BIN)/python -m tools.screenshots $(ARGS)
 
 chaos: setup postgres rabbitmq ## The long kill tests: make chaos KILLS=2000
 	@PYTHONPATH=tests $(BIN)/python -m support.debian_13

@@ -16,6 +16,7 @@ BENCHMARKS = {
     "intake": "PostgreSQL store: letters per second, against COPY and row-by-row INSERT into S1's table",
     "redriving": "redrive runs from PostgreSQL to RabbitMQ, and queue to queue, against its shovel (--memory)",
     "api": "the HTTP API at a million letters, beside the store and plain SQL (--letters N, --keep FOLDER)",
+    "console": "the console's pages in chromium at a million letters (--letters N, --keep FOLDER)",
     "timing": "whether the time that a wrong token takes tells how wrong it is",
     "rabbitmq": "RabbitMQ: messages per second, against pika, aio-pika, FastStream, Dramatiq, Celery, Taskiq",
 }

@@ -52,6 +52,7 @@ class Api:
 
     def __init__(self, url: str, token: str) -> None:
         host, port = re.fullmatch(r"http://([^:/]+):(\d+)/api/v1", url).groups()  # type: ignore[union-attr]
+        self.origin = url.removesuffix("/api/v1")
         self._connection = http.client.HTTPConnection(host, int(port))
         self._headers = {"authorization": f"Bearer {token}"}
 
@@ -80,7 +81,7 @@ def main(*options: str) -> None:
         server.warm()
         store = PostgresStore(at.url, clock=SeedClock(at.now), view=naive_schema.VIEW)
         plain = runner.run(asyncpg.connect(at.url))
-        with _serving(at, runner.run(_token(store))) as api:
+        with serving(at, runner.run(a_token(store))) as api:
             for name, (path, ask, sql) in _cases(runner, store, at).items():
                 systems = {HTTP: api.timed(path), STORE: _timed(runner, ask)}
                 if sql is not None:
@@ -129,7 +130,7 @@ def _timed(runner: asyncio.Runner, ask: Callable[[], Any]) -> Callable[[], float
     return lambda: runner.run(answer())
 
 
-async def _token(store: PostgresStore) -> str:
+async def a_token(store: PostgresStore) -> str:
     shown, now = new_token(), SystemClock().now()
     token = ApiToken(
         id=shown.id,
@@ -144,7 +145,7 @@ async def _token(store: PostgresStore) -> str:
 
 
 @contextmanager
-def _serving(at: Seeded, token: str) -> Iterator[Api]:
+def serving(at: Seeded, token: str) -> Iterator[Api]:
     """Without engine and upkeep, which others would run beside it."""
     command = [str(Path(sys.executable).parent / "redrive"), "serve", "--port", "0", "--no-engine", "--no-upkeep"]
     with TemporaryDirectory(prefix="redrive-bench-") as folder:

@@ -57,6 +57,13 @@ def serving(desk: Desk, *options: str) -> Iterator[Served]:
 
 
 @contextmanager
+def serving_at(desk: Desk, port: int) -> Iterator[Served]:
+    """As `serving`, without a token, on a port where it can be started again when it was stopped."""
+    with _running(desk.folder, "--port", str(port)) as url:
+        yield Served(desk.folder, url)
+
+
+@contextmanager
 def served(folder: Path, *options: str, letters: int = 0) -> Iterator[Served]:
     """Over a store of its own with so many letters, for clients that make mistakes all the time."""
     tokens = asyncio.run(_prepared(folder, letters))

@@ -1,28 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { told } from './client';
 import { lettersChanged } from './letters';
-import type { FailureGroup, GroupNotes, Verdict } from './types';
-
-export interface GroupsAsked {
-  queue?: string | undefined;
-  owner?: string | undefined;
-  verdict?: Verdict | undefined;
-  limit?: number;
-}
+import type { FailureGroup, GroupNotes } from './types';
 
 export const groupKeys = {
   all: ['groups'] as const,
-  list: (asked: GroupsAsked) => ['groups', 'list', asked] as const,
   one: (id: string) => ['groups', 'one', id] as const,
 };
-
-export function useGroups(asked: GroupsAsked = {}, live: number | false = false) {
-  return useQuery({
-    queryKey: groupKeys.list(asked),
-    queryFn: ({ signal }) => told('get', '/api/v1/groups', { query: asked, signal }),
-    refetchInterval: live,
-  });
-}
 
 export function useGroup(id: string, live: number | false = false) {
   return useQuery({

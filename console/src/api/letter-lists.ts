@@ -66,10 +66,16 @@ export function useLettersNow(ids: readonly string[], every: number | false) {
   });
 }
 
+/** Which letters somebody has chosen: some, or all that match a filter. */
 export type Chosen = { ids: string[] } | { query: string };
 
+export function selectionOf(chosen: Chosen): Selection {
+  if ('ids' in chosen) return { ids: chosen.ids };
+  return chosen.query.trim() === '' ? {} : { q: chosen.query };
+}
+
 function* selectionsOf(chosen: Chosen): Generator<Selection> {
-  if ('query' in chosen) yield chosen.query === '' ? {} : { q: chosen.query };
+  if ('query' in chosen) yield selectionOf(chosen);
   else for (let at = 0; at < chosen.ids.length; at += PAGE) yield { ids: chosen.ids.slice(at, at + PAGE) };
 }
 

@@ -21,14 +21,6 @@ export function useLetterRedrives(id: string, limit = 100) {
   });
 }
 
-/** The current body as a file, masked, without the rest of the letter; or some of its bytes. */
-export const letterBody = async (id: string, part: { offset?: number; limit?: number } = {}, signal?: AbortSignal) =>
-  (await askRaw('get', '/api/v1/dlq/{letter_id}/body', { path: { letter_id: id }, query: part, signal })).blob();
-
-/** As it is; who looked, and why, is written down. */
-export const revealedBody = async (id: string, reason: string) =>
-  (await askRaw('post', '/api/v1/dlq/{letter_id}/body/reveal', { path: { letter_id: id }, body: { reason } })).blob();
-
 /** All of it, however long its bodies are. */
 export const wholeLetter = (id: string) => told('get', '/api/v1/dlq/{letter_id}', { path: { letter_id: id } });
 

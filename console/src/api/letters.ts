@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { ask, askRaw, told } from './client';
 import type { Letter, LetterChange, NewRevision, Selection } from './types';
 
@@ -18,21 +18,6 @@ export interface LetterWithTag {
 export async function lettersChanged(client: QueryClient): Promise<void> {
   const nouns = ['letters', 'groups', 'stats', 'queues'];
   await Promise.all(nouns.map((noun) => client.invalidateQueries({ queryKey: [noun] })));
-}
-
-/** Newest first, page by page. What is looked for goes by the body: it may be personal, and stands in no URL. */
-export function useLetters(selection: Selection, { limit = 50, live = false }: { limit?: number; live?: number | false } = {}) {
-  return useInfiniteQuery({
-    queryKey: letterKeys.list(selection, limit),
-    queryFn: ({ pageParam, signal }) =>
-      told('post', '/api/v1/dlq-search', {
-        body: { selection, limit, after: pageParam, count: pageParam === null, count_at_most: 100_000 },
-        signal,
-      }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
-    refetchInterval: live,
-  });
 }
 
 /** One page by the URL alone, for those who need no filter. */
@@ -110,16 +95,6 @@ export function useRetryLetter() {
 }
 
 export type Change = LetterChange['change'];
-
-/** Up to 500 letters at once. Answers which were done and which were left, with the status that stood in the way. */
-export function useChangeLetters() {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (asked: { change: Change; ids: string[]; reason: string; dry_run?: boolean }) =>
-      told('post', '/api/v1/dlq-changes', { body: asked }),
-    onSuccess: () => lettersChanged(client),
-  });
-}
 
 export const resolveLetter = (id: string, reason: string) =>
   told('put', '/api/v1/dlq/{letter_id}/resolve', { path: { letter_id: id }, query: { reason } });

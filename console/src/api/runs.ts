@@ -7,7 +7,7 @@ import type { Happening, RunAsked, RunJson } from './types';
 
 export const runKeys = {
   all: ['runs'] as const,
-  list: (active: boolean, limit: number) => ['runs', 'list', active, limit] as const,
+  list: (active: boolean) => ['runs', 'list', active] as const,
   one: (id: string) => ['runs', 'one', id] as const,
 };
 
@@ -16,11 +16,15 @@ export interface RunDetail {
   history: Happening[];
 }
 
-export function useRuns({ active = false, limit = 50, live = false }: { active?: boolean; limit?: number; live?: number | false } = {}) {
-  return useQuery({
-    queryKey: runKeys.list(active, limit),
-    queryFn: ({ signal }) => told('get', '/api/v1/runs', { query: { active, limit }, signal }),
-    refetchInterval: live,
+/** The newest first, page by page; all of them, or those that have not ended. */
+export function useRuns(active: boolean, live: number | false = false) {
+  return useInfiniteQuery({
+    queryKey: runKeys.list(active),
+    queryFn: ({ pageParam, signal }) => told('get', '/api/v1/runs', { query: { active, limit: 50, after: pageParam }, signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    // Every page that was loaded is asked for again: the more there are, the more rarely.
+    refetchInterval: ({ state }) => live && live * (state.data?.pages.length ?? 1),
   });
 }
 

@@ -64,7 +64,7 @@ export function useSearchBacklog() {
   });
 }
 
-/** How many letters match, by the URL: not for filters that may be personal. `useLetters` counts those. */
+/** How many letters match, by the URL: not for filters that may be personal. `useMatching` counts those. */
 export function useCount(selection: Selection, atMost?: number, live: Live = false) {
   return useQuery({
     queryKey: statKeys.of('count', selection, atMost),
@@ -72,11 +72,6 @@ export function useCount(selection: Selection, atMost?: number, live: Live = fal
     refetchInterval: live,
   });
 }
-
-/** Fields whose values the server knows. */
-export const KNOWN_FIELDS: readonly string[] = [
-  'queue', 'type', 'handler', 'status', 'kind', 'group', 'source', 'event', 'owner',
-];
 
 /** What a field is known to be, for completion and facets. */
 export const valuesOf = (field: string, beginning: string, limit = 20, signal?: AbortSignal) =>

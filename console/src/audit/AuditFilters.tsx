@@ -1,8 +1,7 @@
 import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
-import { IconSearch } from '@tabler/icons-react';
-import { useId, useState, type Ref } from 'react';
+import { useId, type Ref } from 'react';
 import { useText } from '@/locales/language';
+import { SearchBox } from '@/shared/SearchBox';
 import { visible } from '@/shared/untrusted';
 import { DEEDS } from './deeds';
 import { SPANS, type Wanted } from './wanted';
@@ -13,14 +12,18 @@ interface Props {
   inputRef: Ref<HTMLInputElement>;
 }
 
-const PAUSE = 350;
-
 export function AuditFilters({ wanted, inputRef }: Props) {
   const { filter } = useText().audit;
   const { time, set } = wanted;
   return (
     <div className={classes.filters} role="search" aria-label={filter.label}>
-      <WhoBox wanted={wanted} inputRef={inputRef} />
+      <SearchBox
+        className={classes.who}
+        label={filter.who}
+        value={wanted.who}
+        inputRef={inputRef}
+        onSearch={(who, replace) => set({ who }, { replace })}
+      />
       <WhatBox wanted={wanted} />
       <NativeSelect
         aria-label={filter.time}
@@ -45,36 +48,6 @@ export function AuditFilters({ wanted, inputRef }: Props) {
         </Button>
       )}
     </div>
-  );
-}
-
-/** Asks when somebody pauses, and follows the address when it was changed elsewhere. */
-function WhoBox({ wanted, inputRef }: Props) {
-  const { filter } = useText().audit;
-  const [name, setName] = useState(wanted.who);
-  const [seen, setSeen] = useState(wanted.who);
-  if (wanted.who !== seen) {
-    setSeen(wanted.who);
-    if (wanted.who !== name.trim()) setName(wanted.who);
-  }
-  const ask = useDebouncedCallback((next: string) => wanted.set({ who: next.trim() }, { replace: wanted.who !== '' }), PAUSE);
-  return (
-    <TextInput
-      ref={inputRef}
-      className={classes.who ?? ''}
-      leftSection={<IconSearch size={15} aria-hidden />}
-      aria-label={filter.who}
-      placeholder={filter.who}
-      maxLength={200}
-      value={name}
-      onChange={(event) => {
-        setName(event.currentTarget.value);
-        ask(event.currentTarget.value);
-      }}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') event.currentTarget.blur();
-      }}
-    />
   );
 }
 

@@ -120,3 +120,10 @@ test('a problem is told', async () => {
   show(<AuditPage />, { me: AUDITOR });
   expect(await screen.findByRole('alert')).toHaveTextContent('ann lacks the permission audit:read');
 });
+
+test('a time that is none is no time', async () => {
+  const sent = serve({ 'GET /api/v1/audit': { items: [ROW], next: null } });
+  show(<AuditPage />, { me: AUDITOR, at: '/#time=toString' });
+  await screen.findByRole('table');
+  expect(sent[0]?.query.get('since')).toBeNull();
+});

@@ -2,9 +2,8 @@ import { Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { quoted } from '@/letters/commands';
 import { useText } from '@/locales/language';
-import { CopyButton } from '@/shared/CopyButton';
+import { Command } from '@/shared/Command';
 import { useNow } from '@/shared/now';
-import { Untrusted } from '@/shared/Untrusted';
 import { SPANS, type Wanted } from './wanted';
 import classes from './AuditPage.module.css';
 
@@ -53,12 +52,7 @@ function Tool({ title, command, children }: { title: string; command: string; ch
     <section className={classes.tool}>
       <h3>{title}</h3>
       <p>{children}</p>
-      <div className={classes.command}>
-        <code>
-          <Untrusted text={command} most={2000} />
-        </code>
-        <CopyButton value={command} />
-      </div>
+      <Command text={command} />
     </section>
   );
 }

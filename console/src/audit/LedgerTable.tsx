@@ -6,8 +6,11 @@ import type { LedgerEntry } from '@/api/types';
 import { useFormat, useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
 import { addressOf } from '@/shared/address';
+import { Heads } from '@/shared/Heads';
 import { Instant } from '@/shared/Instant';
+import { known } from '@/shared/known';
 import table from '@/shared/table.module.css';
+import tones from '@/shared/tones.module.css';
 import { visible } from '@/shared/untrusted';
 import { Untrusted } from '@/shared/Untrusted';
 import { lacking } from './deeds';
@@ -23,18 +26,7 @@ export function LedgerTable({ rows }: { rows: readonly LedgerEntry[] }) {
   const { more, ...told } = columns;
   return (
     <table className={`${table.table ?? ''} ${classes.table ?? ''}`}>
-      <thead>
-        <tr>
-          {Object.entries(told).map(([name, label]) => (
-            <th key={name} scope="col">
-              {label}
-            </th>
-          ))}
-          <th scope="col">
-            <span className={classes.unseen}>{more}</span>
-          </th>
-        </tr>
-      </thead>
+      <Heads columns={told} unseen={more} />
       <tbody>
         {rows.map((row) => (
           <Row key={row.seq} row={row} />
@@ -94,11 +86,11 @@ function Row({ row }: { row: LedgerEntry }) {
 function What({ row: { allowed, what } }: { row: LedgerEntry }) {
   const { audit: text } = useText();
   const permission = lacking(what);
-  const word = text.whats[what];
+  const word = known(text.whats, what);
   return (
     <span className={classes.deed}>
       {!allowed && (
-        <span className={classes.denied}>
+        <span className={`${tones.badge ?? ''} ${tones.bad ?? ''}`}>
           <IconBan size={13} stroke={2.2} aria-hidden />
           {text.denied}
         </span>
@@ -108,6 +100,9 @@ function What({ row: { allowed, what } }: { row: LedgerEntry }) {
   );
 }
 
+/** Digests are whole in the details. */
+const withoutDigests = (text: string) => text.replace(/\b([0-9a-f]{10})[0-9a-f]{22,}\b/g, '$1…');
+
 function Change({ row: { before, after } }: { row: LedgerEntry }) {
   const { audit: text } = useText();
   if (before === '' && after === '') return <span className="rd-dim">–</span>;
@@ -115,7 +110,7 @@ function Change({ row: { before, after } }: { row: LedgerEntry }) {
     <>
       {before !== '' && (
         <span className="rd-dim">
-          <Untrusted text={before} most={BRIEF} />
+          <Untrusted text={withoutDigests(before)} most={BRIEF} />
         </span>
       )}
       {after !== '' && (
@@ -123,7 +118,7 @@ function Change({ row: { before, after } }: { row: LedgerEntry }) {
           <span role="img" aria-label={text.becomes} className={classes.arrow}>
             →
           </span>
-          <Untrusted text={after} most={BRIEF} />
+          <Untrusted text={withoutDigests(after)} most={BRIEF} />
         </>
       )}
     </>

@@ -2,13 +2,14 @@ import { Link } from 'react-router';
 import type { LedgerEntry } from '@/api/types';
 import { useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
+import { known } from '@/shared/known';
 import { visible } from '@/shared/untrusted';
 import { Untrusted } from '@/shared/Untrusted';
 import classes from './LedgerTable.module.css';
 
 type Subject = LedgerEntry['subject'];
 
-const PLACES: Record<string, ((id: string) => string) | undefined> = { letters: paths.letter, run: paths.run, group: paths.group };
+const PLACES: Record<string, (id: string) => string> = { letters: paths.letter, run: paths.run, group: paths.group };
 const FEW = 2;
 const SHORT = 13;
 
@@ -35,17 +36,17 @@ export function SubjectLinks({ subject, whole = false }: Props) {
 function Kind({ subject: { kind, count } }: { subject: Subject }) {
   const { audit: text } = useText();
   if (kind === 'letters' && count > 0) return <span className="rd-dim">{text.subject.letters(count)}</span>;
-  const word = text.subject.kinds[kind];
+  const word = known(text.subject.kinds, kind);
   return <span className="rd-dim">{word ?? <Untrusted text={kind} most={40} />}</span>;
 }
 
 function Named({ kind, id, whole }: { kind: string; id: string; whole: boolean }) {
   const { audit: text } = useText();
   if (kind === 'denied') {
-    const known: Record<string, string> = { everything: text.subject.everything, 'all queues': text.subject.allQueues };
-    return <Untrusted text={known[id] ?? id} most={120} />;
+    const scopes: Record<string, string> = { everything: text.subject.everything, 'all queues': text.subject.allQueues };
+    return <Untrusted text={known(scopes, id) ?? id} most={120} />;
   }
-  const place = PLACES[kind];
+  const place = known(PLACES, kind);
   const shown = <Untrusted mono text={whole || id.length <= SHORT + 7 ? id : `${id.slice(0, SHORT)}…`} most={300} />;
   if (place === undefined) return shown;
   return (

@@ -8,7 +8,7 @@ export const SPANS = { '1h': HOUR, '24h': 24 * HOUR, '7d': 168 * HOUR, '30d': 72
 export type Span = keyof typeof SPANS;
 export type Time = Span | 'any' | 'range';
 
-const isSpan = (text: string): text is Span => text in SPANS;
+const isSpan = (text: string): text is Span => Object.hasOwn(SPANS, text);
 
 /** A moment as the address has it; empty if it is none. */
 function moment(text: string): string {

@@ -1,7 +1,9 @@
 import { useGroupAttempts, type GroupAttempts } from '@/api/insights';
 import { useFormat, useText } from '@/locales/language';
 import { DataState } from '@/shared/DataState';
-import { Section } from './Section';
+import { known } from '@/shared/known';
+import { Section } from '@/shared/Section';
+import { visible } from '@/shared/untrusted';
 import classes from './Attempts.module.css';
 
 interface Line {
@@ -27,7 +29,7 @@ export function Attempts({ id }: { id: string }) {
   const format = useFormat();
   const query = useGroupAttempts(id);
   const number = query.data?.letters ?? 0;
-  const kindOf = (kind: string) => text.kinds[kind] ?? kind;
+  const kindOf = (kind: string) => visible(known(text.kinds, kind) ?? kind);
   return (
     <Section title={text.title} aside={number > 0 && text.what(number)}>
       <DataState query={query} lines={3} isEmpty={(data) => data.attempts.length === 0} empty={<p className="rd-dim">{text.none}</p>}>

@@ -7,7 +7,7 @@ import { useFormat, useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
 import { DataState } from '@/shared/DataState';
 import { Untrusted } from '@/shared/Untrusted';
-import { Section } from './Section';
+import { Section } from '@/shared/Section';
 import classes from './Common.module.css';
 
 const AT_FIRST = 6;

@@ -5,7 +5,7 @@ import { paths } from '@/routes/paths';
 import { DataState } from '@/shared/DataState';
 import { Instant } from '@/shared/Instant';
 import { StackTrace } from '@/shared/StackTrace';
-import { Section } from './Section';
+import { Section } from '@/shared/Section';
 
 /** Where it breaks: the last attempt of the group's newest letter. */
 export function Example({ id }: { id: string | null }) {

@@ -3,13 +3,14 @@ import { IconArrowMerge, IconBan, IconCheck, IconDots, IconPlayerTrackNext } fro
 import { lazy, Suspense, useState } from 'react';
 import type { FailureGroup } from '@/api/types';
 import type { DecisionName } from '@/letters/changes';
-import { LazyRedriveDialog } from '@/letters/LazyDialogs';
+import { LazyChangeDialog } from '@/letters/LazyChangeDialog';
 import { useText } from '@/locales/language';
+import { LazyRedriveDialog } from '@/runs/LazyDialogs';
 import { useKeys } from '@/shared/keys';
 import { Permitted, useRefusal } from '@/shared/session';
-import { MergeDialog } from './MergeDialog';
+import { useWasOpened } from '@/shared/useWasOpened';
 
-const ChangeDialog = lazy(async () => ({ default: (await import('@/letters/ChangeDialog')).ChangeDialog }));
+const MergeDialog = lazy(async () => ({ default: (await import('./MergeDialog')).MergeDialog }));
 
 /** What can be done about all pending letters of the group, each with their number. */
 export function GroupActions({ group }: { group: FailureGroup }) {
@@ -17,16 +18,12 @@ export function GroupActions({ group }: { group: FailureGroup }) {
   const [redriving, setRedriving] = useState(false);
   const [change, setChange] = useState<DecisionName | null>(null);
   const [merging, setMerging] = useState(false);
-  const [deciding, setDeciding] = useState(false);
+  const mergeable = useWasOpened(merging);
   const refused = useRefusal('runs:make', group.queue);
   const open = group.pending;
   const query = `group:${group.id} status:PENDING`;
   const redrive = () => refused === null && open > 0 && setRedriving(true);
   useKeys([{ key: 'r', label: text.redrive(open), run: redrive }]);
-  const decide = (name: DecisionName) => {
-    setDeciding(true);
-    setChange(name);
-  };
   return (
     <>
       <Permitted to="runs:make" queue={group.queue}>
@@ -43,14 +40,14 @@ export function GroupActions({ group }: { group: FailureGroup }) {
           </Button>
         )}
       </Permitted>
-      <MoreMenu group={group} onDecide={decide} onMerge={() => setMerging(true)} />
+      <MoreMenu group={group} onDecide={setChange} onMerge={() => setMerging(true)} />
       <LazyRedriveDialog selection={{ query }} count={open} opened={redriving} onClose={() => setRedriving(false)} />
-      {deciding && (
+      <LazyChangeDialog name={change} chosen={{ query }} onClose={() => setChange(null)} />
+      {mergeable && (
         <Suspense>
-          <ChangeDialog name={change} chosen={{ query }} onClose={() => setChange(null)} />
+          <MergeDialog group={group} opened={merging} onClose={() => setMerging(false)} />
         </Suspense>
       )}
-      <MergeDialog group={group} opened={merging} onClose={() => setMerging(false)} />
     </>
   );
 }

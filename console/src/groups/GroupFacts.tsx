@@ -6,6 +6,7 @@ import { paths } from '@/routes/paths';
 import { Count } from '@/shared/Count';
 import { exactly, Instant } from '@/shared/Instant';
 import { StatusBadge } from '@/shared/StatusBadge';
+import strip from '@/shared/strip.module.css';
 import classes from './GroupFacts.module.css';
 
 const STATUSES: readonly Status[] = ['PENDING', 'QUARANTINED', 'REDRIVING', 'REDRIVEN', 'RESOLVED', 'DISCARDED'];
@@ -16,7 +17,7 @@ export function GroupFacts({ group }: { group: FailureGroup }) {
   const format = useFormat();
   const told = STATUSES.filter((status) => (group.by_status[status] ?? 0) > 0);
   return (
-    <dl className={`rd-panel ${classes.facts ?? ''}`}>
+    <dl className={['rd-panel', strip.strip, classes.facts].join(' ')}>
       <Fact name={text.pending} strong={group.pending > 0}>
         <Count of={group.pending} />
       </Fact>
@@ -25,7 +26,7 @@ export function GroupFacts({ group }: { group: FailureGroup }) {
       </Fact>
       <Moment name={text.first} at={group.first_seen} />
       <Moment name={text.last} at={group.last_seen} />
-      <div className={classes.fact} data-wide>
+      <div className={`${strip.cell ?? ''} ${classes.fact ?? ''}`} data-wide>
         <dt>{text.byStatus}</dt>
         <dd className={classes.statuses}>
           {told.map((status) => (
@@ -42,12 +43,12 @@ export function GroupFacts({ group }: { group: FailureGroup }) {
 
 function Fact({ name, strong = false, below, children }: { name: string; strong?: boolean; below?: ReactNode; children: ReactNode }) {
   return (
-    <div className={classes.fact}>
+    <div className={`${strip.cell ?? ''} ${classes.fact ?? ''}`}>
       <dt>{name}</dt>
       <dd className={classes.value} data-strong={strong || undefined}>
         {children}
       </dd>
-      {below !== undefined && <dd className={classes.below}>{below}</dd>}
+      {below !== undefined && <dd className={strip.below}>{below}</dd>}
     </div>
   );
 }

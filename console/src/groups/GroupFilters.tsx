@@ -1,10 +1,9 @@
-import { Button, NativeSelect, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
-import { IconSearch } from '@tabler/icons-react';
-import { useState, type Ref } from 'react';
+import { Button, NativeSelect } from '@mantine/core';
+import type { Ref } from 'react';
 import type { GroupOrder } from '@/api/insights';
 import { useValues } from '@/api/stats';
 import { useText } from '@/locales/language';
+import { SearchBox } from '@/shared/SearchBox';
 import { visible } from '@/shared/untrusted';
 import { VERDICTS } from './state';
 import { ORDERS, type Wanted } from './wanted';
@@ -16,7 +15,6 @@ interface Props {
 }
 
 const MOST_VALUES = 200;
-const PAUSE = 250;
 
 export function GroupFilters({ state, inputRef }: Props) {
   const { groups } = useText();
@@ -24,7 +22,13 @@ export function GroupFilters({ state, inputRef }: Props) {
   const { wanted, set, setSort } = state;
   return (
     <div className={classes.filters} role="search">
-      <TextBox key={wanted.text === undefined ? 'none' : 'some'} state={state} inputRef={inputRef} />
+      <SearchBox
+        className={classes.text}
+        label={text.text}
+        value={wanted.text ?? ''}
+        inputRef={inputRef}
+        onSearch={(next, replace) => set({ text: next }, replace)}
+      />
       <Known field="queue" label={text.queue} any={text.anyQueue} value={wanted.queue} onChange={(queue) => set({ queue })} />
       <Known field="owner" label={text.owner} any={text.anyOwner} value={wanted.owner} onChange={(owner) => set({ owner })} />
       <NativeSelect
@@ -46,31 +50,6 @@ export function GroupFilters({ state, inputRef }: Props) {
         </Button>
       )}
     </div>
-  );
-}
-
-/** Asks when somebody pauses. While they type on, the address is replaced, so that back leads to before. */
-function TextBox({ state, inputRef }: Props) {
-  const { groups } = useText();
-  const [text, setText] = useState(state.wanted.text ?? '');
-  const ask = useDebouncedCallback((next: string) => state.set({ text: next.trim() }, state.wanted.text !== undefined), PAUSE);
-  return (
-    <TextInput
-      ref={inputRef}
-      className={classes.text ?? ''}
-      leftSection={<IconSearch size={15} aria-hidden />}
-      aria-label={groups.filter.text}
-      placeholder={groups.filter.text}
-      maxLength={200}
-      value={text}
-      onChange={(event) => {
-        setText(event.currentTarget.value);
-        ask(event.currentTarget.value);
-      }}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') event.currentTarget.blur();
-      }}
-    />
   );
 }
 

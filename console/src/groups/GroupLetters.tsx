@@ -9,7 +9,7 @@ import { Instant } from '@/shared/Instant';
 import { StatusBadge } from '@/shared/StatusBadge';
 import table from '@/shared/table.module.css';
 import { Untrusted } from '@/shared/Untrusted';
-import { Section } from './Section';
+import { Section } from '@/shared/Section';
 import classes from './GroupLetters.module.css';
 
 const SHOWN = 6;

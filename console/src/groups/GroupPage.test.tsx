@@ -66,7 +66,7 @@ test('only what was changed is saved', async () => {
   const saved = aGroup('g', { owner: 'payments', note: 'old' });
   const { sent, user } = showGroup(usual(aGroup('g', { note: 'old' }), { 'PATCH /api/v1/groups/g': saved }));
   await user.click(await screen.findByRole('button', { name: 'Edit' }));
-  fireEvent.change(screen.getByLabelText('Runbook'), { target: { value: 'javascript:1' } });
+  fireEvent.change(await screen.findByLabelText('Runbook'), { target: { value: 'javascript:1' } });
   expect(screen.getByRole('button', { name: 'Save' })).toBeDisabled();
   fireEvent.change(screen.getByLabelText('Runbook'), { target: { value: '' } });
   fireEvent.change(screen.getByLabelText('Owner'), { target: { value: 'payments' } });

@@ -1,17 +1,14 @@
 import { IconArrowDown } from '@tabler/icons-react';
-import { Link } from 'react-router';
 import type { GroupOrder } from '@/api/insights';
 import type { FailureGroup } from '@/api/types';
 import { useText } from '@/locales/language';
-import { paths } from '@/routes/paths';
 import { Count } from '@/shared/Count';
 import { Instant } from '@/shared/Instant';
 import { Sparkline } from '@/shared/Sparkline';
 import table from '@/shared/table.module.css';
-import { Untrusted } from '@/shared/Untrusted';
 import { useVisibleRow } from '@/shared/useCursor';
+import { GroupCause, PendingCell } from './GroupCause';
 import { StateMark, VerdictMark } from './GroupMarks';
-import { GroupTitle } from './GroupTitle';
 import { stateOf } from './state';
 import classes from './GroupTable.module.css';
 
@@ -31,7 +28,7 @@ export function GroupTable({ groups, at, sort, onSort }: Props) {
       <thead>
         <tr>
           <th scope="col">{columns.cause}</th>
-          <th scope="col" className={classes.trend}>
+          <th scope="col" className={`${table.trend ?? ''} ${classes.trend ?? ''}`}>
             {columns.trend}
           </th>
           {by('pending', columns.pending)}
@@ -73,26 +70,15 @@ function GroupRow({ group, chosen }: { group: FailureGroup; chosen: boolean }) {
   const ref = useVisibleRow(chosen);
   return (
     <tr ref={ref} data-chosen={chosen || undefined}>
-      <td className={`${table.main ?? ''} ${classes.cause ?? ''}`}>
-        <Link to={paths.group(group.id)} className={classes.link}>
-          <GroupTitle title={group.title} />
-        </Link>
-        <span className={classes.meta}>
-          <StateMark state={stateOf(group)} />
-          <Untrusted mono text={group.queue} most={60} />
-          {group.handler !== '' && <Untrusted text={group.handler} most={60} />}
-          {group.owner !== null && <Untrusted text={`@${group.owner}`} most={40} />}
-          {group.verdict !== null && <VerdictMark verdict={group.verdict} />}
-        </span>
-      </td>
-      <td className={classes.trend}>
+      <GroupCause
+        group={group}
+        first={<StateMark state={stateOf(group)} />}
+        last={group.verdict !== null && <VerdictMark verdict={group.verdict} />}
+      />
+      <td className={`${table.trend ?? ''} ${classes.trend ?? ''}`}>
         <Sparkline values={group.trend} label={text.trendOf} />
       </td>
-      <td className={table.number} data-label={text.columns.pending}>
-        <span className={group.pending === 0 ? table.dim : classes.pending}>
-          <Count of={group.pending} />
-        </span>
-      </td>
+      <PendingCell group={group} label={text.columns.pending} />
       <td className={table.number} data-label={text.columns.total}>
         <Count of={group.total} />
       </td>

@@ -1,3 +1,4 @@
+import { shortType } from '@/shared/short-type';
 import { Untrusted } from '@/shared/Untrusted';
 import classes from './GroupTitle.module.css';
 
@@ -8,8 +9,6 @@ export function partsOfTitle(title: string): { type: string; text: string } {
   if (/\s/.test(type)) return { type: '', text: title };
   return { type, text: colon === -1 ? '' : title.slice(colon + 2) };
 }
-
-export const shortType = (type: string): string => type.split(/[.\\:/]/).filter(Boolean).at(-1) ?? type;
 
 /** "NoCustomer: order <number> has no customer" */
 export function shortTitle(title: string): string {

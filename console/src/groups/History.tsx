@@ -3,8 +3,9 @@ import { useState } from 'react';
 import type { FailureGroup, Happening } from '@/api/types';
 import { useText } from '@/locales/language';
 import { Instant } from '@/shared/Instant';
+import { known } from '@/shared/known';
 import { Untrusted } from '@/shared/Untrusted';
-import { Section } from './Section';
+import { Section } from '@/shared/Section';
 import { isVerdict } from './state';
 import classes from './History.module.css';
 
@@ -42,7 +43,7 @@ function Line({ happening }: { happening: Happening }) {
         <b>
           <Untrusted text={by} most={80} />
         </b>{' '}
-        {(after === '' ? text.tookAway : text.did)[what] ?? <Untrusted text={what} most={80} />}
+        {known(after === '' ? text.tookAway : text.did, what) ?? <Untrusted text={what} most={80} />}
         <span className={classes.when}>
           <Instant at={at} />
         </span>

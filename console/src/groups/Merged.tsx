@@ -9,7 +9,7 @@ import { ConfirmDialog } from '@/shared/ConfirmDialog';
 import { Permitted } from '@/shared/session';
 import { useToasts } from '@/shared/toasts';
 import { Untrusted } from '@/shared/Untrusted';
-import { Section } from './Section';
+import { Section } from '@/shared/Section';
 import classes from './Merged.module.css';
 
 /** Groups that somebody made part of this one, and the way back. */

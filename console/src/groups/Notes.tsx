@@ -1,15 +1,16 @@
-import { Button } from '@mantine/core';
+import { Button, Skeleton } from '@mantine/core';
 import { IconExternalLink, IconPencil } from '@tabler/icons-react';
-import { useState, type ReactNode } from 'react';
+import { lazy, Suspense, useState, type ReactNode } from 'react';
 import type { FailureGroup } from '@/api/types';
 import { useText } from '@/locales/language';
 import { Permitted } from '@/shared/session';
 import { Untrusted } from '@/shared/Untrusted';
+import { Section } from '@/shared/Section';
 import { VerdictMark } from './GroupMarks';
-import { NotesForm } from './NotesForm';
-import { Section } from './Section';
 import { webAddress } from './state';
 import classes from './Notes.module.css';
+
+const NotesForm = lazy(async () => ({ default: (await import('./NotesForm')).NotesForm }));
 
 /** What people know about the group: who owns it, what to do with it, where it is written down. */
 export function Notes({ group }: { group: FailureGroup }) {
@@ -18,7 +19,9 @@ export function Notes({ group }: { group: FailureGroup }) {
   if (editing) {
     return (
       <Section title={text.title}>
-        <NotesForm group={group} onDone={() => setEditing(false)} />
+        <Suspense fallback={<Skeleton height={240} />}>
+          <NotesForm group={group} onDone={() => setEditing(false)} />
+        </Suspense>
       </Section>
     );
   }

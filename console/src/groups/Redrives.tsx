@@ -6,7 +6,7 @@ import { paths } from '@/routes/paths';
 import { DataState } from '@/shared/DataState';
 import { Instant } from '@/shared/Instant';
 import { visible } from '@/shared/untrusted';
-import { Section } from './Section';
+import { Section } from '@/shared/Section';
 import classes from './Redrives.module.css';
 
 const WELL = ['confirmed', 'assumed', 'resolved'];

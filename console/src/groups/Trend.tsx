@@ -2,7 +2,7 @@ import { useMemo } from 'react';
 import { useText } from '@/locales/language';
 import type { Bar } from '@/shared/bars';
 import { StackedBars } from '@/shared/StackedBars';
-import { Section } from './Section';
+import { Section } from '@/shared/Section';
 
 const HOUR = 3_600_000;
 

@@ -1,7 +1,7 @@
 import { Button, Menu } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { useState } from 'react';
-import type { Chosen } from '@/api/letter-lists';
+import { selectionOf, type Chosen } from '@/api/letter-lists';
 import { exportLetters, exportUnmasked } from '@/api/letters';
 import { useText } from '@/locales/language';
 import { ConfirmDialog } from '@/shared/ConfirmDialog';
@@ -10,7 +10,6 @@ import { useToasts } from '@/shared/toasts';
 import { save } from './downloads';
 import classes from './LetterPage.module.css';
 
-const selectionOf = (chosen: Chosen) => ('ids' in chosen ? { ids: chosen.ids } : chosen.query === '' ? {} : { q: chosen.query });
 const named = () => `letters-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.jsonl`;
 
 /** The selection as a file. */

@@ -1,8 +1,8 @@
 import { Checkbox } from '@mantine/core';
 import { useState } from 'react';
 import { FACETS, useFacets, type FacetName, type Facets as Found } from '@/api/letter-facets';
-import type { Status } from '@/api/types';
 import { useFormat, useText } from '@/locales/language';
+import { known } from '@/shared/known';
 import { ProblemNote } from '@/shared/ProblemNote';
 import { Untrusted } from '@/shared/Untrusted';
 import { toggled, valuesIn, without } from './filter-terms';
@@ -86,7 +86,7 @@ function spelled(name: FacetName, value: string, filter: string): string {
 function FacetValue({ name, value }: { name: FacetName; value: string }) {
   const { letters: text, shared } = useText();
   if (value === '') return <span className="rd-dim">{text.facets.empty}</span>;
-  if (name === 'status') return <>{shared.status[value as Status]}</>;
+  if (name === 'status') return <Untrusted text={known<string>(shared.status, value) ?? value} most={60} />;
   return <Untrusted mono={name !== 'type'} text={value} most={60} />;
 }
 

@@ -6,8 +6,9 @@ import { paths } from '@/routes/paths';
 import { CopyButton } from '@/shared/CopyButton';
 import { Count } from '@/shared/Count';
 import { written } from '@/shared/filter-completion';
-import { bytesOf } from '@/shared/HexView';
+import { bytesOf } from '@/shared/base64';
 import { Instant } from '@/shared/Instant';
+import { known } from '@/shared/known';
 import { Untrusted } from '@/shared/Untrusted';
 import { envelopeOf } from './envelope';
 import classes from './Facts.module.css';
@@ -56,7 +57,6 @@ function Ids({ letter }: { letter: Letter }) {
 
 function Life({ letter }: { letter: Letter }) {
   const { letters: text } = useText();
-  const kinds: Record<string, string> = text.kinds;
   return (
     <List title={text.facts.title}>
       <Fact name={text.facts.queue}>
@@ -69,7 +69,7 @@ function Life({ letter }: { letter: Letter }) {
           <Untrusted mono text={letter.handler} most={120} />
         </Fact>
       )}
-      <Fact name={text.facts.kind}>{kinds[letter.kind] ?? <Untrusted text={letter.kind} most={60} />}</Fact>
+      <Fact name={text.facts.kind}>{<Untrusted text={known<string>(text.kinds, letter.kind) ?? letter.kind} most={60} />}</Fact>
       <Fact name={text.facts.attempts}>
         <Count of={letter.attempts} />
       </Fact>

@@ -4,8 +4,9 @@ import type { FailureJson } from '@/api/types';
 import { useFormat, useText } from '@/locales/language';
 import { EmptyState } from '@/shared/EmptyState';
 import { Instant } from '@/shared/Instant';
+import { known } from '@/shared/known';
+import { StackTrace } from '@/shared/StackTrace';
 import { Untrusted } from '@/shared/Untrusted';
-import { StackTrace } from './StackTrace';
 import classes from './Failures.module.css';
 
 interface Props {
@@ -29,7 +30,7 @@ export function Failures({ failures, at, onShow }: Props) {
         <Kind of={failure.kind} />
         <Where failure={failure} />
       </p>
-      <StackTrace key={shown} failure={failure} />
+      <StackTrace key={shown} chain={failure.chain} printed={failure.trace} />
     </>
   );
 }
@@ -63,8 +64,7 @@ function Picker({ failures, at, onShow }: Props) {
 
 function Kind({ of }: { of: string }) {
   const { letters } = useText();
-  const known: Record<string, string> = letters.kinds;
-  return <span>{known[of] ?? of}</span>;
+  return <Untrusted text={known<string>(letters.kinds, of) ?? of} most={60} />;
 }
 
 /** Where it ran, as far as that was told. */

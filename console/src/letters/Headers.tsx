@@ -14,7 +14,7 @@ const LONGEST = 2000;
 
 /** Headers in their order, repeats included: some at a time, and found by what is typed. */
 export function Headers({ headers }: { headers: readonly unknown[] }) {
-  const { letters: text } = useText();
+  const { letters: text, shared } = useText();
   const format = useFormat();
   const [sought, setSought] = useState('');
   const [most, setMost] = useState(PAGE);
@@ -46,7 +46,7 @@ export function Headers({ headers }: { headers: readonly unknown[] }) {
         <span className="rd-dim" role="status">
           {text.headers.shown(format.number(shown.length), format.number(found.length))}
         </span>
-        {from > 0 && <Button onClick={() => setFrom(Math.max(0, from - MOST))}>←</Button>}
+        {from > 0 && <Button onClick={() => setFrom(Math.max(0, from - MOST))}>{shared.json.earlier}</Button>}
       </div>
       {found.length === 0 ? <p className="rd-dim">{text.headers.nothing}</p> : <HeaderTable shown={shown} from={from} />}
       {left > 0 && <Button onClick={further}>{text.headers.more(Math.min(left, PAGE))}</Button>}

@@ -4,6 +4,7 @@ import { wholeLetter } from '@/api/letter-parts';
 import { serverAddress } from '@/api/page';
 import type { Letter, Permission } from '@/api/types';
 import { useText } from '@/locales/language';
+import { Refusable } from '@/shared/Refusable';
 import { useRefusal } from '@/shared/session';
 import { useToasts } from '@/shared/toasts';
 import { allows, DECISIONS, type DecisionName } from './changes';
@@ -11,7 +12,6 @@ import { letterByCommand, letterByCurl, retryByCommand } from './commands';
 import { isLetterCut } from './content';
 import { fileName, save } from './downloads';
 import { exactJson } from './header-text';
-import { Refusable } from './Refusable';
 import { useCopy } from './useCopy';
 import classes from './LetterPage.module.css';
 

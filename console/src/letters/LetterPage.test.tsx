@@ -36,10 +36,10 @@ test('the last failure first: its causes, own frames shown, those of libraries f
   ];
   const { user, container } = showLetter(aLetter({ failures: [aFailure(1, '2026-03-01T12:00:01Z'), aFailure(2, '2026-03-01T12:00:09Z', { chain })] }));
   expect(await screen.findByText('shop.NoCustomer')).toBeInTheDocument();
-  expect(screen.getByText('The direct cause of the error above:')).toBeInTheDocument();
+  expect(screen.getByText('Caused by')).toBeInTheDocument();
   expect(screen.getByText('call_charge()')).toBeInTheDocument();
   expect(screen.queryByText('call_lib_a()')).not.toBeInTheDocument();
-  await user.click(screen.getByRole('button', { name: '2 frames of libraries' }));
+  await user.click(screen.getByRole('button', { name: '2 library frames' }));
   expect(screen.getByText('call_lib_a()')).toBeInTheDocument();
   await expectAccessible(container);
   await user.click(screen.getByRole('button', { name: 'Earlier attempt' }));

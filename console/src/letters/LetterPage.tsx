@@ -1,26 +1,26 @@
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { Link, useLocation, useParams } from 'react-router';
 import { useLetter, useReveal, type LetterWithTag } from '@/api/letters';
 import { problemFrom } from '@/api/problem';
 import type { Letter } from '@/api/types';
 import { useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
+import { LazyEditDialog, LazyRedriveDialog } from '@/runs/LazyDialogs';
 import { CopyButton } from '@/shared/CopyButton';
 import { DataState } from '@/shared/DataState';
 import { EmptyState } from '@/shared/EmptyState';
 import { written } from '@/shared/filter-completion';
 import { useKeys } from '@/shared/keys';
 import { PageHeader } from '@/shared/PageHeader';
+import { shortType } from '@/shared/short-type';
 import { StatusBadge } from '@/shared/StatusBadge';
 import { Untrusted } from '@/shared/Untrusted';
 import { visible } from '@/shared/untrusted';
-import { ChangeDialog } from './ChangeDialog';
 import type { DecisionName } from './changes';
 import { Facts } from './Facts';
-import { LazyEditDialog, LazyRedriveDialog } from './LazyDialogs';
+import { LazyChangeDialog } from './LazyChangeDialog';
 import { LetterActions, useRefusalOf } from './LetterActions';
 import { LetterNotes } from './LetterNotes';
-import { shortType } from './LetterRow';
 import { LetterTabs } from './LetterTabs';
 import { useFollowed } from './useFollowed';
 import classes from './LetterPage.module.css';
@@ -73,7 +73,13 @@ function LetterShown({ found }: { found: LetterWithTag }) {
   const { letter: masked } = found;
   const reveal = useReveal(masked.id);
   useFollowed(masked);
-  const letter = reveal.data ?? masked;
+  const { data: seen, reset } = reveal;
+  // What was revealed is not told as what it is now: whoever wants to see that reveals it again.
+  const outdated = seen !== undefined && (seen.revision < masked.revision || seen.deliveries < masked.deliveries);
+  useEffect(() => {
+    if (outdated) reset();
+  }, [outdated, reset]);
+  const letter = outdated ? masked : (seen ?? masked);
   const [open, setOpen] = useState<'redrive' | 'edit' | null>(null);
   const [deciding, setDeciding] = useState<DecisionName | null>(null);
   const mayRedrive = useRefusalOf(masked, 'redrive', 'runs:make') === null;
@@ -104,7 +110,7 @@ function LetterShown({ found }: { found: LetterWithTag }) {
       </div>
       <LazyRedriveDialog opened={open === 'redrive'} selection={{ ids: [masked.id] }} count={1} onClose={close} />
       <LazyEditDialog opened={open === 'edit'} letter={masked} onClose={close} onSaved={() => reveal.reset()} />
-      <ChangeDialog name={deciding} chosen={{ ids: [masked.id] }} onClose={() => setDeciding(null)} />
+      <LazyChangeDialog name={deciding} chosen={{ ids: [masked.id] }} onClose={() => setDeciding(null)} />
     </>
   );
 }

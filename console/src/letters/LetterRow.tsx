@@ -6,6 +6,8 @@ import { useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
 import { Count } from '@/shared/Count';
 import { Instant } from '@/shared/Instant';
+import { known } from '@/shared/known';
+import { shortType } from '@/shared/short-type';
 import { StatusBadge } from '@/shared/StatusBadge';
 import { Untrusted } from '@/shared/Untrusted';
 import { visible } from '@/shared/untrusted';
@@ -36,11 +38,8 @@ const CELLS: Record<ColumnName, (letter: LetterLine) => ReactNode> = {
 
 function Kind({ of }: { of: string }) {
   const { letters } = useText();
-  const known: Record<string, string> = letters.kinds;
-  return <Untrusted text={known[of] ?? of} most={40} />;
+  return <Untrusted text={known<string>(letters.kinds, of) ?? of} most={40} />;
 }
-
-export const shortType = (type: string): string => type.split('.').at(-1) ?? type;
 
 interface Props {
   letter: LetterLine;

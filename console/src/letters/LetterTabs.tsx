@@ -1,16 +1,19 @@
-import { Tabs } from '@mantine/core';
+import { Skeleton, Tabs } from '@mantine/core';
+import { lazy, Suspense } from 'react';
 import type { useReveal } from '@/api/letters';
 import type { Letter } from '@/api/types';
 import { useFormat, useText } from '@/locales/language';
 import { useAddress } from '@/shared/address';
 import { Failures } from './Failures';
-import { Headers } from './Headers';
-import { Masking } from './Masking';
-import { Payload } from './Payload';
-import { Related } from './Related';
-import { Story } from './Story';
 import { Unreadable } from './Unreadable';
 import classes from './LetterPage.module.css';
+
+// Those that are not open at first are loaded when they are.
+const Headers = lazy(async () => ({ default: (await import('./Headers')).Headers }));
+const Masking = lazy(async () => ({ default: (await import('./Masking')).Masking }));
+const Payload = lazy(async () => ({ default: (await import('./Payload')).Payload }));
+const Related = lazy(async () => ({ default: (await import('./Related')).Related }));
+const Story = lazy(async () => ({ default: (await import('./Story')).Story }));
 
 const TABS = ['failure', 'payload', 'headers', 'story', 'related'] as const;
 type TabName = (typeof TABS)[number];
@@ -22,7 +25,7 @@ interface Props {
 
 /** The parts of a letter. Which one is open stands in the address, so that a link leads there. */
 export function LetterTabs({ letter, reveal }: Props) {
-  const { letters: text } = useText();
+  const { letters: text, shared } = useText();
   const format = useFormat();
   const address = useAddress();
   const asked = address.get('tab');
@@ -43,9 +46,15 @@ export function LetterTabs({ letter, reveal }: Props) {
           </Tabs.Tab>
         ))}
       </Tabs.List>
-      {(tab === 'payload' || tab === 'headers') && letter.unreadable === null && <Masking queue={letter.queue} reveal={reveal} />}
+      {(tab === 'payload' || tab === 'headers') && letter.unreadable === null && (
+        <Suspense>
+          <Masking queue={letter.queue} reveal={reveal} />
+        </Suspense>
+      )}
       <Tabs.Panel value={tab} className={classes.panel ?? ''}>
-        <TabContent name={tab} letter={letter} revealed={reveal.data === undefined ? undefined : reveal.variables} />
+        <Suspense fallback={<Skeleton height={160} aria-label={shared.loading} />}>
+          <TabContent name={tab} letter={letter} revealed={reveal.data === undefined ? undefined : reveal.variables} />
+        </Suspense>
       </Tabs.Panel>
     </Tabs>
   );

@@ -4,6 +4,7 @@ import { useLetterList, useMatching } from '@/api/letter-lists';
 import { problemFrom } from '@/api/problem';
 import { useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
+import { LazyRedriveDialog } from '@/runs/LazyDialogs';
 import { useAddress } from '@/shared/address';
 import { Count } from '@/shared/Count';
 import { FilterBox } from '@/shared/FilterBox';
@@ -11,12 +12,11 @@ import { useKeys } from '@/shared/keys';
 import { PageHeader } from '@/shared/PageHeader';
 import { useRefusal } from '@/shared/session';
 import { useCursor } from '@/shared/useCursor';
-import { ChangeDialog } from './ChangeDialog';
 import type { DecisionName } from './changes';
 import { useColumns } from './columns';
 import { Facets } from './Facets';
+import { LazyChangeDialog } from './LazyChangeDialog';
 import { LetterList } from './LetterList';
-import { LazyRedriveDialog } from './LazyDialogs';
 import { ListTools, useFacetsShown } from './ListTools';
 import { SelectionBar } from './SelectionBar';
 import { useChosen } from './useChosen';
@@ -87,7 +87,7 @@ export function LettersPage() {
           />
         </div>
       </div>
-      <ChangeDialog name={deciding} chosen={chosen.chosen} onClose={() => setDeciding(null)} onDone={chosen.clear} />
+      <LazyChangeDialog name={deciding} chosen={chosen.chosen} onClose={() => setDeciding(null)} onDone={chosen.clear} />
       <LazyRedriveDialog
         opened={redriving !== null}
         selection={Array.isArray(redriving) ? { ids: redriving } : chosen.chosen}

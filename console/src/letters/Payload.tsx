@@ -20,7 +20,8 @@ interface Props {
 /** What the message holds: the revision that would be sent, or any other. */
 export function Payload({ letter, revealed, view, onView }: Props) {
   const { letters: text } = useText();
-  const [number, setNumber] = useState(letter.revision);
+  const [picked, setPicked] = useState<number | null>(null);
+  const number = picked ?? letter.revision;
   const isCurrent = number === letter.revision;
   const revision = letter.revisions.find((each) => each.number === number);
   const message = isCurrent ? letter.message : (revision?.message ?? letter.message);
@@ -36,7 +37,7 @@ export function Payload({ letter, revealed, view, onView }: Props) {
   };
   return (
     <>
-      {letter.revisions.length > 1 && <RevisionPicker letter={letter} number={number} onPick={setNumber} />}
+      {letter.revisions.length > 1 && <RevisionPicker letter={letter} number={number} onPick={(next) => setPicked(next === letter.revision ? null : next)} />}
       {unreadable !== null ? (
         <Unreadable why={unreadable} />
       ) : told === null ? (

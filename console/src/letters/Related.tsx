@@ -7,11 +7,11 @@ import { DataState } from '@/shared/DataState';
 import { EmptyState } from '@/shared/EmptyState';
 import { written } from '@/shared/filter-completion';
 import { Instant } from '@/shared/Instant';
+import { shortType } from '@/shared/short-type';
 import { StatusBadge } from '@/shared/StatusBadge';
 import { Untrusted } from '@/shared/Untrusted';
 import table from '@/shared/table.module.css';
 import { useCorrelation } from './Facts';
-import { shortType } from './LetterRow';
 import classes from './LetterPage.module.css';
 import rows from './LetterTable.module.css';
 

@@ -19,6 +19,8 @@ import type { Letter } from '@/api/types';
 import { useText } from '@/locales/language';
 import { Duration } from '@/shared/Duration';
 import { Instant } from '@/shared/Instant';
+import { known } from '@/shared/known';
+import tones from '@/shared/tones.module.css';
 import { folded, storyOf, type StoryEvent, type StoryPart } from './story';
 import { StoryLine } from './StoryLine';
 import classes from './Story.module.css';
@@ -36,15 +38,15 @@ const SHAPES: Record<string, [Icon, string]> = {
   resolved: [IconCheck, 'resolved'],
   'came back': [IconArrowForwardUp, 'bad'],
   refused: [IconBan, 'bad'],
-  discarded: [IconBan, 'discarded'],
-  expired: [IconBan, 'discarded'],
+  discarded: [IconBan, 'plain'],
+  expired: [IconBan, 'plain'],
   restored: [IconRotate, 'pending'],
   quarantined: [IconLock, 'quarantined'],
   released: [IconRotate, 'pending'],
 };
 
 const shapeOf = (event: StoryEvent) =>
-  SHAPES[event.kind === 'happened' ? event.happening.what : event.kind] ?? ([IconCircleDot, 'plain'] as const);
+  known(SHAPES, event.kind === 'happened' ? event.happening.what : event.kind) ?? ([IconCircleDot, 'plain'] as const);
 
 interface Props {
   letter: Letter;
@@ -105,7 +107,7 @@ function Part({ part, before, onTrace, onUnfold }: PartProps) {
           + <Duration seconds={passed} />
         </span>
       )}
-      <span className={`${classes.dot ?? ''} ${classes[tone] ?? ''}`}>
+      <span className={`${classes.dot ?? ''} ${tones[tone] ?? ''}`}>
         <Shape size={14} stroke={2} aria-hidden />
       </span>
       <div className={classes.words}>

@@ -4,9 +4,10 @@ import type { Happening } from '@/api/types';
 import { useFormat, useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
 import { Duration } from '@/shared/Duration';
+import { known } from '@/shared/known';
+import { shortType } from '@/shared/short-type';
 import { Untrusted } from '@/shared/Untrusted';
 import { Where } from './Failures';
-import { shortType } from './LetterRow';
 import type { StoryEvent } from './story';
 import classes from './Story.module.css';
 
@@ -69,7 +70,7 @@ function Redriven({ event }: { event: Of<'redriven'> }) {
   const { letters: text } = useText();
   const { redrive } = event;
   const took = (Date.parse(event.sentAt) - Date.parse(event.at)) / 1000;
-  const outcome = redrive === null ? '' : (text.story.outcomes[redrive.outcome] ?? redrive.outcome);
+  const outcome = redrive === null ? '' : (known(text.story.outcomes, redrive.outcome) ?? redrive.outcome);
   return (
     <Line
       title={text.story.redrive}
@@ -94,7 +95,7 @@ function Redriven({ event }: { event: Of<'redriven'> }) {
 function Happened({ happening }: { happening: Happening }) {
   const { letters: text } = useText();
   const { what, by, reason } = happening;
-  return <Line title={text.story.whats[what] ?? what} by={text.story.by(by)} reason={reason} />;
+  return <Line title={known(text.story.whats, what) ?? what} by={text.story.by(by)} reason={reason} />;
 }
 
 interface LineProps {

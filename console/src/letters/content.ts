@@ -1,5 +1,5 @@
 import type { Letter, MessageJson } from '@/api/types';
-import { bytesOf } from '@/shared/HexView';
+import { bytesOf } from '@/shared/base64';
 
 /** What a body holds: text, or bytes that are none. */
 export type Content = { text: string } | { bytes: Uint8Array<ArrayBuffer> };

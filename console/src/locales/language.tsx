@@ -20,8 +20,14 @@ interface Props {
 export function LanguageProvider({ language, messages, children }: Props) {
   const [spoken, setSpoken] = useState({ language, text: messages });
   const speak = useCallback((next: Language) => {
-    keep(next);
-    void load(next).then((text) => setSpoken({ language: next, text }));
+    load(next).then(
+      (text) => {
+        keep(next);
+        setSpoken({ language: next, text });
+      },
+      // It cannot be loaded while the server is away: the page goes on in the language that it has.
+      () => undefined,
+    );
   }, []);
   useEffect(() => {
     document.documentElement.lang = spoken.language;

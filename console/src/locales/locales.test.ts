@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
 import { en } from './en';
 import { formatsOf, regionOf } from './format';
@@ -45,4 +46,16 @@ test('moments are written as where the viewer is, in the language of the page', 
   expect(formatsOf('en', 'en-GB').time(evening)).toBe('19:44');
   expect(formatsOf('en', 'en-US').time(evening)).toBe('07:44 PM');
   expect(formatsOf('en', 'en-GB').brief(evening, evening.getTime() + 240_000)).toBe('4m ago');
+});
+
+/** Words of the API stand in no source here: `text.check[check.name]`. */
+const LOOKED_UP = /\.(unreadable|check)\.[^.]+$|[^\w.]/;
+
+test('no text is there for nobody', () => {
+  const files = readdirSync('src', { recursive: true, encoding: 'utf8' });
+  const read = (name: string) => readFileSync(`src/${name}`, 'utf8');
+  const written = files.filter((name) => /\.tsx?$/.test(name) && !/test|^locales|schema/.test(name)).map(read).join('\n');
+  const words = new Set(written.match(/[\w$]+/g));
+  const unused = keysOf(en).filter((path) => !LOOKED_UP.test(path) && path.split('.').some((name, at) => at > 0 && !words.has(name)));
+  expect(unused).toEqual([]);
 });

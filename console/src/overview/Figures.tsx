@@ -7,6 +7,7 @@ import { paths } from '@/routes/paths';
 import { Count } from '@/shared/Count';
 import { exactly } from '@/shared/Instant';
 import { useNow } from '@/shared/now';
+import strip from '@/shared/strip.module.css';
 import { OutcomeBar } from './OutcomeBar';
 import classes from './Figures.module.css';
 
@@ -21,7 +22,7 @@ export function Figures({ situation, when }: Props) {
   const { overview } = useText();
   const { figures: text } = overview;
   return (
-    <section className={`rd-panel ${classes.strip ?? ''}`} aria-label={text.label}>
+    <section className={['rd-panel', strip.strip, classes.strip].join(' ')} aria-label={text.label}>
       <Figure title={text.pending}>{situation && <Pending situation={situation} />}</Figure>
       <Figure title={text.rate}>{situation && <Rate situation={situation} />}</Figure>
       <Figure title={text.oldest}>{situation && <Oldest at={situation.oldest_pending} />}</Figure>
@@ -42,7 +43,7 @@ interface FigureProps {
 
 function Figure({ title, when, wide = false, children }: FigureProps) {
   return (
-    <div className={classes.figure} data-wide={wide || undefined}>
+    <div className={strip.cell} data-wide={wide || undefined}>
       <h2 className={classes.title}>
         {title}
         {when !== undefined && <span className={classes.when}> {when}</span>}
@@ -66,7 +67,7 @@ function Shown({ value, below }: ShownProps) {
   return (
     <>
       <div className={classes.value}>{value}</div>
-      <div className={classes.below}>{below}</div>
+      <div className={`${strip.below ?? ''} ${classes.below ?? ''}`}>{below}</div>
     </>
   );
 }

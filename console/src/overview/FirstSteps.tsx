@@ -1,7 +1,7 @@
 import { IconMailCheck } from '@tabler/icons-react';
 import { basePath } from '@/api/page';
 import { useText } from '@/locales/language';
-import { CopyButton } from '@/shared/CopyButton';
+import { Command } from '@/shared/Command';
 import classes from './FirstSteps.module.css';
 
 const POST = `curl -H "Authorization: Bearer $REDRIVE_TOKEN" -H 'Content-Type: application/json' ${window.location.origin}${basePath}/api/v1/letters \\
@@ -26,10 +26,7 @@ export function FirstSteps() {
         {STEPS.map(([name, command]) => (
           <li key={name}>
             <span className={classes.name}>{first[name]}</span>
-            <span className={classes.command}>
-              <pre className="rd-mono">{command}</pre>
-              <CopyButton value={command} />
-            </span>
+            <Command text={command} />
           </li>
         ))}
       </ul>

@@ -1,4 +1,6 @@
 import { useFormat, useText } from '@/locales/language';
+import { known } from '@/shared/known';
+import { Untrusted } from '@/shared/Untrusted';
 import classes from './OutcomeBar.module.css';
 
 const ORDER = ['confirmed', 'assumed', 'resolved', 'under way', 'came back', 'refused', 'unclaimed'];
@@ -30,14 +32,14 @@ export function OutcomeBar({ outcomes }: { outcomes: Readonly<Record<string, num
     <div>
       <div className={classes.bar} aria-hidden>
         {all.map(([name, count]) => (
-          <span key={name} className={CLASS[name] ?? classes.other} style={{ flexGrow: count }} />
+          <span key={name} className={known(CLASS, name) ?? classes.other} style={{ flexGrow: count }} />
         ))}
       </div>
       <ul className={classes.words}>
         {all.map(([name, count]) => (
           <li key={name}>
-            <span className={`${classes.dot ?? ''} ${CLASS[name] ?? classes.other ?? ''}`} aria-hidden />
-            <b>{format.number(count)}</b> {overview.outcomes[name] ?? name}
+            <span className={`${classes.dot ?? ''} ${known(CLASS, name) ?? classes.other ?? ''}`} aria-hidden />
+            <b>{format.number(count)}</b> <Untrusted text={known(overview.outcomes, name) ?? name} most={60} />
           </li>
         ))}
       </ul>

@@ -1,4 +1,3 @@
-import type { ReactNode } from 'react';
 import { Link, useNavigate } from 'react-router';
 import { useArrivals, useSeenGroups, useSituation } from '@/api/insights';
 import { useQueues } from '@/api/queues';
@@ -12,6 +11,7 @@ import { useLive, useLiveEvery } from '@/shared/live';
 import { useNow } from '@/shared/now';
 import { PageHeader } from '@/shared/PageHeader';
 import { ProblemNote } from '@/shared/ProblemNote';
+import { Section } from '@/shared/Section';
 import { Untrusted } from '@/shared/Untrusted';
 import { useCursor } from '@/shared/useCursor';
 import { ArrivalsChart } from './ArrivalsChart';
@@ -71,26 +71,6 @@ function Updated({ at }: { at: number }) {
   );
 }
 
-interface PanelProps {
-  title: string;
-  aside?: ReactNode;
-  more: ReactNode;
-  children: ReactNode;
-}
-
-function Panel({ title, aside, more, children }: PanelProps) {
-  return (
-    <section className={`rd-panel ${classes.panel ?? ''}`}>
-      <header className={classes.head}>
-        <h2 className={classes.title}>{title}</h2>
-        {aside !== undefined && <span className="rd-dim">{aside}</span>}
-        <span className={classes.more}>{more}</span>
-      </header>
-      {children}
-    </section>
-  );
-}
-
 function Broken({ when }: { when: string }) {
   const { overview, shared } = useText();
   const { broken: text } = overview;
@@ -109,11 +89,11 @@ function Broken({ when }: { when: string }) {
     { key: 'Enter', label: shared.keys.open, run: open },
   ]);
   return (
-    <Panel title={text.title} aside={when} more={<Link to={paths.groups}>{text.all}</Link>}>
+    <Section flush title={text.title} aside={when} more={<Link to={paths.groups}>{text.all}</Link>}>
       <DataState query={calm(query)} isEmpty={(data) => data.items.length === 0} empty={<EmptyState {...text.none} />}>
         {() => <SeenGroups seen={items} at={cursor.at} />}
       </DataState>
-    </Panel>
+    </Section>
   );
 }
 
@@ -125,7 +105,7 @@ function Queues({ quiet }: { quiet: boolean }) {
   const number = query.data?.items.length ?? 0;
   if (quiet && number === 0 && query.error === null) return null;
   return (
-    <Panel title={text.title} more={number > 0 && <Link to={paths.queues}>{text.all(number)}</Link>}>
+    <Section flush title={text.title} more={number > 0 && <Link to={paths.queues}>{text.all(number)}</Link>}>
       <DataState query={calm(query)} lines={4} isEmpty={({ items }) => items.length === 0} empty={<EmptyState {...text.none} />}>
         {({ items, incomplete }) => (
           <>
@@ -138,6 +118,6 @@ function Queues({ quiet }: { quiet: boolean }) {
           </>
         )}
       </DataState>
-    </Panel>
+    </Section>
   );
 }

@@ -1,16 +1,12 @@
 import { IconAlertTriangle } from '@tabler/icons-react';
-import { Link } from 'react-router';
 import type { QueueOverview } from '@/api/types';
 import { useFormat, useText } from '@/locales/language';
-import { paths } from '@/routes/paths';
+import { DeadLetters, FIGURES, type Figure } from '@/queues/DeadLetters';
+import { wordsOf } from '@/queues/health';
 import { Count } from '@/shared/Count';
-import { written } from '@/shared/filter-completion';
 import table from '@/shared/table.module.css';
 import { Untrusted } from '@/shared/Untrusted';
 import classes from './QueueHealth.module.css';
-
-const FIGURES = ['ready', 'delayed', 'unacked', 'consumers'] as const;
-type Figure = (typeof FIGURES)[number];
 
 /** Those with the most dead letters first, then those with the most to do. */
 export function byNeed(queues: readonly QueueOverview[]): QueueOverview[] {
@@ -54,21 +50,14 @@ function Row({ queue, figures, rates }: { queue: QueueOverview; figures: Figure[
   const { queues: text, overview } = useText();
   const format = useFormat();
   const rate = (value: number | null) => (value === null ? '–' : format.number(Math.round(value * 10) / 10));
-  const idle = queue.consumers === 0 && (queue.ready ?? 0) > 0;
-  const filter = `queue:${written(queue.name)} status:PENDING,QUARANTINED`;
+  const idle = wordsOf(queue).includes('idle');
   return (
     <tr>
       <td className={`${table.main ?? ''} ${classes.name ?? ''}`}>
         <Untrusted mono text={queue.name} most={100} />
       </td>
       <td className={table.number} data-label={text.columns.letters}>
-        {queue.letters === 0 ? (
-          <span className={table.dim}>0</span>
-        ) : (
-          <Link to={paths.lettersBy(filter)} className={classes.letters}>
-            <Count of={queue.letters} />
-          </Link>
-        )}
+        <DeadLetters queue={queue} />
       </td>
       {figures.map((name) => (
         <td key={name} className={table.number} data-label={text.columns[name]}>

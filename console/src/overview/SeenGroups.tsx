@@ -1,15 +1,12 @@
 import { IconRefresh, IconSparkles } from '@tabler/icons-react';
-import { Link } from 'react-router';
 import type { SeenGroup } from '@/api/insights';
-import { GroupTitle } from '@/groups/GroupTitle';
+import { GroupCause, PendingCell } from '@/groups/GroupCause';
 import { useText } from '@/locales/language';
-import { paths } from '@/routes/paths';
 import { Count } from '@/shared/Count';
 import { Instant } from '@/shared/Instant';
 import { useNow } from '@/shared/now';
 import { Sparkline } from '@/shared/Sparkline';
 import table from '@/shared/table.module.css';
-import { Untrusted } from '@/shared/Untrusted';
 import { useVisibleRow } from '@/shared/useCursor';
 import classes from './SeenGroups.module.css';
 
@@ -27,7 +24,7 @@ export function SeenGroups({ seen, at }: Props) {
       <thead>
         <tr>
           <th scope="col">{columns.cause}</th>
-          <th scope="col" className={classes.trend}>
+          <th scope="col" className={`${table.trend ?? ''} ${classes.trend ?? ''}`}>
             {columns.trend}
           </th>
           <th scope="col" className={table.number}>
@@ -56,37 +53,32 @@ function Row({ seen, chosen }: { seen: SeenGroup; chosen: boolean }) {
   const ref = useVisibleRow(chosen);
   return (
     <tr ref={ref} data-chosen={chosen || undefined}>
-      <td className={`${table.main ?? ''} ${classes.cause ?? ''}`}>
-        <Link to={paths.group(group.id)} className={classes.link}>
-          <GroupTitle title={group.title} />
-        </Link>
-        <span className={classes.meta}>
-          <Mark seen={seen} />
-          {seen.appearance === 'new' && (
-            <span className={classes.first}>
-              {broken.firstSeen} <Instant at={group.first_seen} />
-            </span>
-          )}
-          <Untrusted mono text={group.queue} most={60} />
-          {group.handler !== '' && <Untrusted text={group.handler} most={60} />}
-          {group.owner !== null && <Untrusted text={`@${group.owner}`} most={40} />}
-        </span>
-      </td>
-      <td className={classes.trend}>
+      <GroupCause group={group} first={<Appeared seen={seen} />} />
+      <td className={`${table.trend ?? ''} ${classes.trend ?? ''}`}>
         <Sparkline values={group.trend} label={broken.trendOf} />
       </td>
       <td className={table.number} data-label={broken.columns.letters}>
         <Count of={letters} />
       </td>
-      <td className={table.number} data-label={broken.columns.pending}>
-        <span className={group.pending === 0 ? table.dim : classes.pending}>
-          <Count of={group.pending} />
-        </span>
-      </td>
+      <PendingCell group={group} label={broken.columns.pending} />
       <td className={`${table.number ?? ''} ${classes.last ?? ''}`}>
         <Instant at={group.last_seen} brief />
       </td>
     </tr>
+  );
+}
+
+function Appeared({ seen }: { seen: SeenGroup }) {
+  const { broken } = useText().overview;
+  return (
+    <>
+      <Mark seen={seen} />
+      {seen.appearance === 'new' && (
+        <span className={classes.first}>
+          {broken.firstSeen} <Instant at={seen.group.first_seen} />
+        </span>
+      )}
+    </>
   );
 }
 

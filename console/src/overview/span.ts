@@ -35,8 +35,3 @@ export function useTimes() {
     setRange: (next: Range | null) => address.set({ from: next?.from, to: next?.to }),
   };
 }
-
-/** The part of a filter that finds what was recorded then. */
-export function filterOf(range: Range | null, window: Window): string {
-  return range === null ? `age:<${window}` : `after:${range.from} before:${range.to}`;
-}

@@ -1,10 +1,15 @@
 import { IconAlertTriangle, IconCheck, IconRefresh, IconTrendingUp, type Icon } from '@tabler/icons-react';
 import type { QueueOverview } from '@/api/types';
 import { useFormat, useText } from '@/locales/language';
+import tones from '@/shared/tones.module.css';
 import { isKnown, wordsOf, type Word } from './health';
 import classes from './QueuesPage.module.css';
 
-const SHAPES: Record<Word, Icon> = { idle: IconAlertTriangle, growing: IconTrendingUp, retrying: IconRefresh };
+const SHAPES: Record<Word, [Icon, string | undefined]> = {
+  idle: [IconAlertTriangle, tones.bad],
+  growing: [IconTrendingUp, tones.warn],
+  retrying: [IconRefresh, tones.redriving],
+};
 
 /** How a queue is, by words and shapes; what the broker does not tell is not called well. */
 export function QueueHealth({ queue }: { queue: QueueOverview }) {
@@ -27,9 +32,9 @@ export function QueueHealth({ queue }: { queue: QueueOverview }) {
   return (
     <span className={classes.words}>
       {words.map((word) => {
-        const Shape = SHAPES[word];
+        const [Shape, tone] = SHAPES[word];
         return (
-          <span key={word} className={classes.word} data-word={word} title={why[word]}>
+          <span key={word} className={`${tones.badge ?? ''} ${tone ?? ''}`} title={why[word]}>
             <Shape size={13} stroke={2.2} aria-hidden />
             {text[word]}
           </span>

@@ -9,10 +9,9 @@ import { written } from '@/shared/filter-completion';
 import table from '@/shared/table.module.css';
 import { visible } from '@/shared/untrusted';
 import { Untrusted } from '@/shared/Untrusted';
+import { DeadLetters, FIGURES } from './DeadLetters';
 import { QueueHealth } from './QueueHealth';
 import classes from './QueuesPage.module.css';
-
-const FIGURES = ['ready', 'delayed', 'unacked', 'consumers'] as const;
 
 export function QueueTable({ queues }: { queues: readonly QueueOverview[] }) {
   const { columns } = useText().queues;
@@ -56,7 +55,7 @@ function QueueRow({ queue }: { queue: QueueOverview }) {
         <QueueHealth queue={queue} />
       </td>
       <td className={table.number} data-label={columns.letters}>
-        <Dead queue={queue} />
+        <DeadLetters queue={queue} />
       </td>
       {FIGURES.map((name) => (
         <td key={name} className={table.number} data-label={columns[name]}>
@@ -87,16 +86,6 @@ function Unknown() {
 function Rate({ value }: { value: number | null }) {
   const format = useFormat();
   return value === null ? <Unknown /> : <>{format.number(Math.round(value * 10) / 10)}</>;
-}
-
-/** Those that wait for a person. */
-function Dead({ queue: { name, letters } }: { queue: QueueOverview }) {
-  if (letters === 0) return <span className={table.dim}>0</span>;
-  return (
-    <Link to={paths.lettersBy(`queue:${written(name)} status:PENDING,QUARANTINED`)} className={classes.letters}>
-      <Count of={letters} />
-    </Link>
-  );
 }
 
 function Links({ name }: { name: string }) {

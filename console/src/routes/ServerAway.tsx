@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { IconPlugConnectedX } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
-import { useCallback, useEffect, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { useAway } from '@/api/availability';
 import { ready } from '@/api/health';
 import { useText } from '@/locales/language';
@@ -15,11 +15,14 @@ export function ServerAway() {
   const [now, setNow] = useState(() => Date.now());
   const [again, missing] = [away?.again ?? 0, away !== null];
   const tryNow = useCallback(() => {
-    ready().then(
-      () => client.invalidateQueries(),
-      () => undefined,
-    );
-  }, [client]);
+    ready().catch(() => undefined);
+  }, []);
+  // Whichever request has found it back: what does not refresh by itself is old, too.
+  const was = useRef(false);
+  useEffect(() => {
+    if (was.current && !missing) void client.invalidateQueries();
+    was.current = missing;
+  }, [missing, client]);
   useEffect(() => {
     if (!missing) return;
     const asking = setTimeout(tryNow, Math.max(500, again - Date.now()));

@@ -1,6 +1,7 @@
 import { IconAlertTriangle, IconCircleCheck, IconHandStop, type Icon } from '@tabler/icons-react';
 import type { PreviewJson } from '@/api/types';
 import { useText } from '@/locales/language';
+import { known } from '@/shared/known';
 import { Untrusted } from '@/shared/Untrusted';
 import classes from './dialogs.module.css';
 
@@ -49,7 +50,7 @@ function CheckLine({ check }: { check: Check }) {
     <li className={classes.check} data-level={check.level}>
       <Shape size={16} stroke={1.9} className={classes[check.level]} role="img" aria-label={text.level[check.level]} />
       <span>
-        <strong>{text.check[check.name] ?? check.name}</strong> <Untrusted text={check.text} most={600} />
+        <strong><Untrusted text={known(text.check, check.name) ?? check.name} most={60} /></strong> <Untrusted text={check.text} most={600} />
       </span>
     </li>
   );

@@ -13,7 +13,13 @@ import page from './run-page.module.css';
 export function DoubtPanel({ run }: { run: RunJson }) {
   const { runs } = useText();
   const text = runs.doubt;
-  const [how, setHow] = useState<Settling['how'] | null>(null);
+  // What was asked about when the dialog opened: the number in the button does not move under the finger.
+  const [asked, setAsked] = useState<Asked>({ how: 'sent', count: 0 });
+  const [opened, setOpened] = useState(false);
+  const ask = (how: Settling['how']) => {
+    setAsked({ how, count: run.in_doubt });
+    setOpened(true);
+  };
   if (run.in_doubt === 0) return null;
   return (
     <section className={page.why} data-status="PAUSED" aria-label={text.title(run.in_doubt)}>
@@ -24,29 +30,32 @@ export function DoubtPanel({ run }: { run: RunJson }) {
         </p>
         <p className="rd-dim">{text.what}</p>
         <div className={page.row}>
-          <Permitted to="runs:make">{(refused) => <Button disabled={refused} onClick={() => setHow('send again')}>{text.again}</Button>}</Permitted>
-          <Permitted to="runs:make">{(refused) => <Button disabled={refused} onClick={() => setHow('sent')}>{text.sent}</Button>}</Permitted>
+          <Permitted to="runs:make">{(refused) => <Button disabled={refused} onClick={() => ask('send again')}>{text.again}</Button>}</Permitted>
+          <Permitted to="runs:make">{(refused) => <Button disabled={refused} onClick={() => ask('sent')}>{text.sent}</Button>}</Permitted>
         </div>
       </div>
-      <SettleQuestion run={run} how={how ?? 'sent'} opened={how !== null} onClose={() => setHow(null)} />
+      <SettleQuestion id={run.id} asked={asked} opened={opened} onClose={() => setOpened(false)} />
     </section>
   );
 }
 
-interface Props {
-  run: RunJson;
+interface Asked {
   how: Settling['how'];
+  count: number;
+}
+
+interface Props {
+  id: string;
+  asked: Asked;
   opened: boolean;
   onClose: () => void;
 }
 
-function SettleQuestion({ run, how, opened, onClose }: Props) {
+function SettleQuestion({ id, asked: { how, count }, opened, onClose }: Props) {
   const { runs } = useText();
   const text = runs.doubt;
-  const settle = useSettleRun(run.id);
+  const settle = useSettleRun(id);
   const toasts = useToasts();
-  // What was asked about when the dialog opened: the number in the button does not move under the finger.
-  const count = run.in_doubt;
   const again = how === 'send again';
   const all = async (reason: string) => {
     let settled = 0;

@@ -3,6 +3,7 @@ import type { LetterOutcome } from '@/api/types';
 import { useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
 import { Instant } from '@/shared/Instant';
+import { known } from '@/shared/known';
 import table from '@/shared/table.module.css';
 import { Untrusted } from '@/shared/Untrusted';
 import page from './run-page.module.css';
@@ -44,12 +45,12 @@ function OutcomeRow({ outcome: each }: { outcome: LetterOutcome }) {
     <tr>
       <td>
         <Link to={paths.letter(each.letter_id)} className="rd-mono">
-          {each.letter_id.slice(0, 13)}
+          <Untrusted text={each.letter_id.slice(0, 13)} />
         </Link>
       </td>
       <td>
-        <span className={page.outcome} data-tone={TONES[each.outcome]}>
-          {text.words[each.outcome] ?? each.outcome}
+        <span className={page.outcome} data-tone={known(TONES, each.outcome)}>
+          <Untrusted text={known(text.words, each.outcome) ?? each.outcome} most={60} />
         </span>
       </td>
       <td>
@@ -58,7 +59,7 @@ function OutcomeRow({ outcome: each }: { outcome: LetterOutcome }) {
       <td>
         {each.group_after !== null && (
           <Link to={paths.group(each.group_after)}>
-            <span className="rd-mono">{each.group_after.slice(0, 8)}</span>
+            <Untrusted mono text={each.group_after.slice(0, 8)} />
             {each.group_after !== each.group_before && <span className={page.newGroup}>{text.newGroup}</span>}
           </Link>
         )}

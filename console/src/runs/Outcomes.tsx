@@ -7,9 +7,10 @@ import { useFormat, useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
 import { useAddress } from '@/shared/address';
 import { DataState } from '@/shared/DataState';
+import { Permitted } from '@/shared/session';
 import table from '@/shared/table.module.css';
 import { OutcomeTable } from './OutcomeTable';
-import { RedriveDialog } from './RedriveDialog';
+import { LazyRedriveDialog } from './LazyDialogs';
 import { cameBack } from './run-figures';
 import page from './run-page.module.css';
 
@@ -33,7 +34,7 @@ export function Outcomes({ run }: { run: RunJson }) {
   const address = useAddress();
   const kind = KINDS.find((each) => each === address.get('outcome')) ?? 'all';
   const query = useOutcomes(run.id, kind === 'all' ? PAGE.all : PAGE.some);
-  const { refetch, hasNextPage, isFetching, fetchNextPage } = query;
+  const { refetch, hasNextPage, isFetching, isError, fetchNextPage } = query;
   // What is shown follows the numbers above it.
   const told = `${run.progress.taken}/${run.progress.confirmed}/${cameBack(run)}`;
   useEffect(() => {
@@ -42,7 +43,7 @@ export function Outcomes({ run }: { run: RunJson }) {
   const all = query.data?.pages.flatMap((each) => each.items) ?? [];
   const items = kind === 'all' ? all : all.filter((each) => OF[kind].has(each.outcome));
   const [wanted, setWanted] = useState(ENOUGH);
-  const looking = kind !== 'all' && items.length < wanted && hasNextPage;
+  const looking = kind !== 'all' && items.length < wanted && hasNextPage && !isError;
   useEffect(() => {
     if (looking && !isFetching) void fetchNextPage();
   }, [looking, isFetching, fetchNextPage]);
@@ -93,8 +94,14 @@ function BackActions({ items }: { items: readonly LetterOutcome[] }) {
       <Button component={Link} to={paths.lettersBy(`id:${ids.join(',')}`)}>
         {text.open(ids.length)}
       </Button>
-      <Button onClick={() => setOpened(true)}>{text.redrive(ids.length)}</Button>
-      <RedriveDialog selection={{ ids }} count={ids.length} opened={opened} onClose={() => setOpened(false)} />
+      <Permitted to="runs:make">
+        {(disabled) => (
+          <Button disabled={disabled} onClick={() => setOpened(true)}>
+            {text.redrive(ids.length)}
+          </Button>
+        )}
+      </Permitted>
+      <LazyRedriveDialog selection={{ ids }} count={ids.length} opened={opened} onClose={() => setOpened(false)} />
     </div>
   );
 }

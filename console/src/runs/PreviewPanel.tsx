@@ -32,7 +32,7 @@ export function PreviewPanel({ query, shown, current, selected, exact }: Props) 
       </div>
     );
   }
-  const elsewhere = Object.keys(shown.by_target).some((each) => !(each in shown.by_queue));
+  const elsewhere = Object.keys(shown.by_target).some((each) => !Object.hasOwn(shown.by_queue, each));
   const known = shown.exact ? shown.count : exact;
   const headline = known === undefined ? text.atLeast(format.number(shown.count)) : text.exactly(known);
   return (

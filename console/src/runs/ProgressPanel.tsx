@@ -7,7 +7,7 @@ import { paths } from '@/routes/paths';
 import { addressOf } from '@/shared/address';
 import { Instant } from '@/shared/Instant';
 import { ProgressBar } from './ProgressBar';
-import { figuresOf, PARTS, unsentOf, type Part } from './run-figures';
+import { figuresOf, PARTS, stepsOf, unsentOf, type Part } from './run-figures';
 import type { Freshness } from './useLiveRun';
 import page from './run-page.module.css';
 
@@ -23,6 +23,7 @@ export function ProgressPanel({ run, freshness }: { run: RunJson; freshness: Fre
   const figures = figuresOf(run);
   const left = unsentOf(run);
   const ended = hasEnded(run.status);
+  const waits = stepsOf(run).some(({ state }) => state === 'waiting');
   return (
     <section className={`rd-panel ${page.panel ?? ''}`} aria-label={text.title}>
       <div className={page.headline}>
@@ -32,7 +33,7 @@ export function ProgressPanel({ run, freshness }: { run: RunJson; freshness: Fre
         </p>
         <p className={page.facts}>
           {run.rate !== null && <span>{runs.perSecond(format.number(run.rate))}</span>}
-          {run.estimated_end !== null && (
+          {run.estimated_end !== null && !waits && (
             <span>
               {text.end} <Instant at={run.estimated_end} />
             </span>

@@ -4,7 +4,7 @@ import type { Permission } from '@/api/types';
 import { ptBR } from '@/locales/pt-BR';
 import { expectAccessible, problem, serve, show, somebody, type Sent } from '@/shared/testing/render';
 import { RedriveDialog } from './RedriveDialog';
-import type { Chosen } from './redrive-draft';
+import type { Chosen } from '@/api/letter-lists';
 import { aPreview, aRun, USUAL } from './samples.testing';
 
 // Parts are loaded when they are first shown, which takes its time on a busy machine.

@@ -1,8 +1,8 @@
 import { Modal, Skeleton } from '@mantine/core';
 import { useMediaQuery, useMounted } from '@mantine/hooks';
 import { lazy, Suspense } from 'react';
+import type { Chosen } from '@/api/letter-lists';
 import { useText } from '@/locales/language';
-import type { Chosen } from './redrive-draft';
 import classes from './dialogs.module.css';
 
 const RedriveForm = lazy(() => import('./RedriveForm'));

@@ -1,6 +1,7 @@
 import { useDebouncedValue } from '@mantine/hooks';
 import { useMemo, useState } from 'react';
 import { useNavigate } from 'react-router';
+import type { Chosen } from '@/api/letter-lists';
 import { problemFrom } from '@/api/problem';
 import { newKey, useMakeRun, usePlan, usePreview, useUsualRun } from '@/api/runs';
 import type { RunAsked } from '@/api/types';
@@ -11,7 +12,7 @@ import { useToasts } from '@/shared/toasts';
 import { PreviewPanel } from './PreviewPanel';
 import { RedriveFooter } from './RedriveFooter';
 import { RedriveSettings } from './RedriveSettings';
-import { askedOf, draftOf, wrongIn, type Chosen, type Draft, type Usual } from './redrive-draft';
+import { askedOf, draftOf, wrongIn, type Draft, type Usual } from './redrive-draft';
 import { newOperation } from './OperationsEditor';
 import { useShown } from './useShown';
 import classes from './dialogs.module.css';

@@ -1,10 +1,11 @@
-import { Button, Tooltip } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { IconBan, IconCheck, IconPlayerPause, IconPlayerPlay, IconX, type Icon } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useDecideRun, type Decision } from '@/api/runs';
 import type { Permission, RunJson } from '@/api/types';
 import { useFormat, useText } from '@/locales/language';
 import { ConfirmDialog } from '@/shared/ConfirmDialog';
+import { Refusable } from '@/shared/Refusable';
 import { Permitted, useSession } from '@/shared/session';
 import { useToasts } from '@/shared/toasts';
 import { RunWhat } from './RunWhat';
@@ -54,7 +55,7 @@ function DecisionButton({ run, decision, onClick }: { run: RunJson; decision: De
     <Button
       size="sm"
       variant={main ? 'filled' : 'default'}
-      disabled={disabled || own}
+      disabled={disabled}
       leftSection={<Shape size={15} aria-hidden />}
       onClick={onClick}
     >
@@ -63,17 +64,7 @@ function DecisionButton({ run, decision, onClick }: { run: RunJson; decision: De
   );
   return (
     <Permitted to={NEEDED[decision]} {...(run.selection.queue === null ? {} : { queue: run.selection.queue })}>
-      {(refused) =>
-        own && !refused ? (
-          <Tooltip label={runs.actions.own} events={{ hover: true, focus: true, touch: true }}>
-            <span tabIndex={0} role="group" aria-label={runs.actions.own}>
-              {button(true)}
-            </span>
-          </Tooltip>
-        ) : (
-          button(refused)
-        )
-      }
+      {(refused) => <Refusable reason={own && !refused ? runs.actions.own : null}>{(mine) => button(refused || mine)}</Refusable>}
     </Permitted>
   );
 }

@@ -1,6 +1,7 @@
 import type { Happening } from '@/api/types';
 import { useText } from '@/locales/language';
 import { Instant } from '@/shared/Instant';
+import { known } from '@/shared/known';
 import { Untrusted } from '@/shared/Untrusted';
 import page from './run-page.module.css';
 
@@ -16,7 +17,7 @@ export function RunHistory({ history }: { history: readonly Happening[] }) {
         {[...history].reverse().map((each, at) => (
           <li key={at}>
             <p>
-              <strong>{text.what[each.what] ?? <Untrusted text={each.what} most={80} />}</strong> {text.by} <Untrusted text={each.by} most={120} />
+              <strong>{known(text.what, each.what) ?? <Untrusted text={each.what} most={80} />}</strong> {text.by} <Untrusted text={each.by} most={120} />
               <span className={page.when}>
                 <Instant at={each.at} />
               </span>

@@ -6,6 +6,7 @@ import { CopyButton } from '@/shared/CopyButton';
 import { DataState } from '@/shared/DataState';
 import { PageHeader } from '@/shared/PageHeader';
 import { StatusBadge } from '@/shared/StatusBadge';
+import { visible } from '@/shared/untrusted';
 import { ApprovalPanel } from './ApprovalPanel';
 import { CanaryPanel } from './CanaryPanel';
 import { DoubtPanel } from './DoubtPanel';
@@ -25,7 +26,7 @@ export function RunPage() {
   const { runs } = useText();
   const { query, freshness } = useLiveRun(id);
   const run = query.data?.run;
-  const short = (run?.id ?? id).slice(0, 13);
+  const short = visible((run?.id ?? id).slice(0, 13));
   return (
     <>
       <PageHeader

@@ -33,7 +33,7 @@ export function RunWhat({ run }: { run: RunJson }) {
     <span className={classes.what}>
       <strong>{text.letters(run.total)}</strong>
       {ids === null && (filter === '' ? <span className="rd-dim"> {text.all}</span> : <Untrusted mono text={filter} most={160} />)}
-      {ids?.length === 1 && <span className="rd-mono rd-dim">{ids[0]?.slice(0, 13)}</span>}
+      {ids?.length === 1 && <span className="rd-dim"><Untrusted mono text={(ids[0] ?? '').slice(0, 13)} /></span>}
       {ids !== null && ids.length > 1 && ids.length !== run.total && <span className="rd-dim">{text.named(ids.length)}</span>}
       {tags.map((each) => (
         <span key={each} className={classes.tag}>

@@ -46,3 +46,15 @@ test('no runs say what to do, and a problem has its remedy', async () => {
   show(<RunsPage />);
   expect(await screen.findByText('ask for a role')).toBeInTheDocument();
 });
+
+test('older runs are asked for by the cursor of the page before', async () => {
+  const sent = serve({
+    'GET /api/v1/runs': ({ query }: { query: URLSearchParams }) => (query.get('after') === 'c-1' ? { items: [done], next: null } : { items: [running], next: 'c-1' }),
+  });
+  const { user } = show(<RunsPage />);
+  await screen.findByText('first');
+  await user.click(screen.getByRole('button', { name: 'Load more' }));
+  expect(await screen.findByText('second')).toBeInTheDocument();
+  expect(screen.getByText('first')).toBeInTheDocument();
+  expect(sent.filter((each) => each.query.get('after') === 'c-1')).toHaveLength(1);
+});

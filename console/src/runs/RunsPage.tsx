@@ -1,10 +1,8 @@
 import { Button, SegmentedControl } from '@mantine/core';
 import { IconPlayerTrackNext } from '@tabler/icons-react';
-import { useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 import { hasEnded } from '@/api/events';
 import { useRuns } from '@/api/runs';
-import type { RunJson } from '@/api/types';
 import { useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
 import { useAddress } from '@/shared/address';
@@ -12,14 +10,13 @@ import { DataState } from '@/shared/DataState';
 import { EmptyState } from '@/shared/EmptyState';
 import { useKeys } from '@/shared/keys';
 import { useLiveEvery } from '@/shared/live';
+import { LoadMore } from '@/shared/LoadMore';
 import { PageHeader } from '@/shared/PageHeader';
 import { useCursor } from '@/shared/useCursor';
 import { AwaitingMe } from './AwaitingMe';
 import { RunTable } from './RunTable';
 import classes from './runs.module.css';
 
-const PAGE = 50;
-const MOST = 500;
 const SHOWN = ['all', 'active', 'ended'] as const;
 type Shown = (typeof SHOWN)[number];
 
@@ -29,9 +26,8 @@ export function RunsPage() {
   const address = useAddress();
   const navigate = useNavigate();
   const show = SHOWN.find((each) => each === address.get('show')) ?? 'all';
-  const [limit, setLimit] = useState(PAGE);
-  const query = useRuns({ active: show === 'active', limit, live: useLiveEvery(4_000) });
-  const all = query.data?.items ?? [];
+  const query = useRuns(show === 'active', useLiveEvery(4_000));
+  const all = query.data?.pages.flatMap((page) => page.items) ?? [];
   const items = show === 'ended' ? all.filter((each) => hasEnded(each.status)) : all;
   const cursor = useCursor(items.length);
   useKeys([
@@ -62,11 +58,11 @@ export function RunsPage() {
       />
       <AwaitingMe />
       <div className={`rd-panel ${classes.panel ?? ''}`}>
-        <DataState query={query} isEmpty={() => items.length === 0} empty={<NoRuns show={show} />}>
+        <DataState query={query} isEmpty={() => items.length === 0 && !query.hasNextPage} empty={<NoRuns show={show} />}>
           {() => (
             <>
               <RunTable items={items} at={cursor.at} />
-              <Older all={all} limit={limit} onMore={() => setLimit(Math.min(MOST, limit + 2 * PAGE))} busy={query.isFetching} />
+              <LoadMore query={query} />
             </>
           )}
         </DataState>
@@ -103,17 +99,5 @@ function NoRuns({ show }: { show: Shown }) {
         </Button>
       }
     />
-  );
-}
-
-function Older({ all, limit, onMore, busy }: { all: readonly RunJson[]; limit: number; onMore: () => void; busy: boolean }) {
-  const { runs: text } = useText();
-  if (all.length < limit || limit >= MOST) return null;
-  return (
-    <div className={classes.older}>
-      <Button loading={busy} onClick={onMore}>
-        {text.more}
-      </Button>
-    </div>
   );
 }

@@ -31,7 +31,7 @@ function Sample({ sample }: { sample: EditedSample }) {
   return (
     <li>
       <Link to={paths.letter(sample.letter_id)} target="_blank" className="rd-mono">
-        {sample.letter_id.slice(0, 13)}
+        <Untrusted text={sample.letter_id.slice(0, 13)} />
       </Link>
       {sample.refused !== '' && (
         <p className={classes.misfit}>

@@ -1,6 +1,7 @@
 import { Button, FileButton, Textarea } from '@mantine/core';
 import { IconFileUpload } from '@tabler/icons-react';
 import { useText } from '@/locales/language';
+import { useToasts } from '@/shared/toasts';
 import classes from './dialogs.module.css';
 
 interface Props {
@@ -14,6 +15,7 @@ interface Props {
 /** A JSON Schema, typed, pasted or from a file. */
 export function SchemaField({ label, help, value, error, onChange }: Props) {
   const { runs } = useText();
+  const toasts = useToasts();
   return (
     <div className={classes.schema}>
       <Textarea
@@ -27,7 +29,7 @@ export function SchemaField({ label, help, value, error, onChange }: Props) {
         classNames={{ input: 'rd-mono' }}
         onChange={(event) => onChange(event.currentTarget.value)}
       />
-      <FileButton accept="application/json,.json" onChange={(file) => void file?.text().then(onChange)}>
+      <FileButton accept="application/json,.json" onChange={(file) => void file?.text().then(onChange, toasts.problem)}>
         {(props) => (
           <Button {...props} leftSection={<IconFileUpload size={14} aria-hidden />}>
             {runs.edit.schema.file}

@@ -4,6 +4,7 @@ import type { RunJson } from '@/api/types';
 import { useFormat, useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
 import { DataState } from '@/shared/DataState';
+import { known } from '@/shared/known';
 import table from '@/shared/table.module.css';
 import { Untrusted } from '@/shared/Untrusted';
 import page from './run-page.module.css';
@@ -42,10 +43,12 @@ function UnsentList({ run, count }: { run: RunJson; count: number }) {
                   <tr key={each.letter_id}>
                     <td>
                       <Link to={paths.letter(each.letter_id)} className="rd-mono">
-                        {each.letter_id.slice(0, 13)}
+                        <Untrusted text={each.letter_id.slice(0, 13)} />
                       </Link>
                     </td>
-                    <td>{runs.outcomes.words[each.outcome] ?? each.outcome}</td>
+                    <td>
+                      <Untrusted text={known(runs.outcomes.words, each.outcome) ?? each.outcome} most={60} />
+                    </td>
                     <td className={table.main}>
                       <Untrusted text={each.reason} most={400} />
                     </td>

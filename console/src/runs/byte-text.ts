@@ -1,4 +1,4 @@
-import { bytesOf } from '@/shared/HexView';
+import { bytesOf } from '@/shared/base64';
 
 const LINE = 16;
 

@@ -1,8 +1,6 @@
-import type { RunAsked, Selection } from '@/api/types';
+import { selectionOf, type Chosen } from '@/api/letter-lists';
+import type { RunAsked } from '@/api/types';
 import { operationsOf, type OperationDraft } from './operations';
-
-/** Which letters a dialog is about. */
-export type Chosen = { ids: string[] } | { query: string };
 
 export interface Usual {
   rate: number | null;
@@ -86,11 +84,6 @@ export function isJson(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-export function selectionOf(chosen: Chosen): Selection {
-  if ('ids' in chosen) return { ids: chosen.ids };
-  return chosen.query.trim() === '' ? {} : { q: chosen.query };
 }
 
 /** The request, without its reason: what the preview and the plan depend on. */

@@ -43,6 +43,7 @@ export function useRevision(first: LetterToEdit, onDirty: (dirty: boolean) => vo
   };
   const save = async (reason: string): Promise<number | null> => {
     if (written.given === null || undecided) return null;
+    look.reset();
     const edit = {
       reason,
       ...(payloadChanged ? written.given : {}),
@@ -51,7 +52,8 @@ export function useRevision(first: LetterToEdit, onDirty: (dirty: boolean) => vo
     try {
       return (await revise.mutateAsync({ edit, etag: base.etag })).number;
     } catch (error) {
-      if (problemFrom(error).status === OUTDATED) await outdated(reason);
+      // What fails here is told by `error`.
+      if (problemFrom(error).status === OUTDATED) await outdated(reason).catch(() => undefined);
       return null;
     }
   };

@@ -4,26 +4,13 @@ import { useFormat, useText } from '@/locales/language';
 import { paths } from '@/routes/paths';
 import { Count } from '@/shared/Count';
 import { Duration } from '@/shared/Duration';
+import { Heads } from '@/shared/Heads';
 import table from '@/shared/table.module.css';
 import { Untrusted } from '@/shared/Untrusted';
 import { Section } from './Section';
 import classes from './Settings.module.css';
 
 type Rule = LoadedSettings['rules'][number];
-
-function Heads({ columns }: { columns: Record<string, string> }) {
-  return (
-    <thead>
-      <tr>
-        {Object.entries(columns).map(([name, label]) => (
-          <th key={name} scope="col">
-            {label}
-          </th>
-        ))}
-      </tr>
-    </thead>
-  );
-}
 
 export function Rules({ rules, partial }: { rules: readonly Rule[]; partial: boolean }) {
   const { loaded } = useText().settings;

@@ -54,7 +54,7 @@ function Server({ about }: { about: About }) {
       </Fact>
       <Fact label={text.environment}>
         {about.environment === '' ? <span className="rd-dim">{text.unsaid}</span> : <Untrusted text={about.environment} most={60} />}
-        {about.production && <b className={classes.warn}> ({text.production})</b>}
+        {about.production && about.environment !== text.production && <b className={classes.warn}> ({text.production})</b>}
       </Fact>
       <Fact label={text.changes}>{about.read_only ? text.readOnly : text.writable}</Fact>
       <Fact label={text.signIn}>{ways.join(', ')}</Fact>

@@ -1,7 +1,8 @@
-import { PasswordInput, TextInput } from '@mantine/core';
+import { TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useAddUser } from '@/api/accounts';
 import { useText } from '@/locales/language';
+import { PasswordField } from '@/shared/PasswordField';
 import { useToasts } from '@/shared/toasts';
 import { visible } from '@/shared/untrusted';
 import { useFocusBack } from '@/shared/useFocusBack';
@@ -44,7 +45,7 @@ export function NewUser({ onClose }: { onClose: () => void }) {
         data-autofocus
         onChange={(event) => setName(event.currentTarget.value)}
       />
-      <PasswordInput
+      <PasswordField
         label={text.passwordLabel}
         description={text.passwordHelp}
         value={password}

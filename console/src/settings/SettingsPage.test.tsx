@@ -191,3 +191,9 @@ test('grants as they are written', () => {
   expect(grantable(ADMIN, ['letters:read', 'runs:make'])).toBe(false);
   expect(stateOf({ ...TOKEN, revoked_at: '2026-03-01T10:00:00Z' }, 0)).toBe('revoked');
 });
+
+test('a tab that is none leads to the first one', async () => {
+  serve(replies);
+  page('constructor');
+  expect(await screen.findByRole('tab', { selected: true })).toHaveTextContent('You');
+});

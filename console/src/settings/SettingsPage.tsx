@@ -12,7 +12,7 @@ import classes from './Settings.module.css';
 const TABS = { me: [IconUserCircle, Me], tokens: [IconKey, Tokens], users: [IconUsers, Users], loaded: [IconAdjustments, Loaded] } as const;
 type Tab = keyof typeof TABS;
 
-const isTab = (text: string): text is Tab => text in TABS;
+const isTab = (text: string): text is Tab => Object.hasOwn(TABS, text);
 
 /** Who one is here, who else may come in, and what the server works by. */
 export function SettingsPage() {

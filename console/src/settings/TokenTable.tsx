@@ -2,6 +2,7 @@ import { Button } from '@mantine/core';
 import { IconBan, IconCheck, IconClockOff } from '@tabler/icons-react';
 import type { ApiToken } from '@/api/types';
 import { useText } from '@/locales/language';
+import { Heads } from '@/shared/Heads';
 import { Instant } from '@/shared/Instant';
 import { useNow } from '@/shared/now';
 import { Permitted } from '@/shared/session';
@@ -21,18 +22,7 @@ export function TokenTable({ tokens, onRevoke }: Props) {
   const { act, ...columns } = useText().settings.tokens.columns;
   return (
     <table className={table.table}>
-      <thead>
-        <tr>
-          {Object.entries(columns).map(([name, label]) => (
-            <th key={name} scope="col">
-              {label}
-            </th>
-          ))}
-          <th scope="col">
-            <span className={classes.unseen}>{act}</span>
-          </th>
-        </tr>
-      </thead>
+      <Heads columns={columns} unseen={act} />
       <tbody>
         {tokens.map((token) => (
           <Row key={token.id} token={token} onRevoke={() => onRevoke(token)} />

@@ -1,9 +1,10 @@
-import { PasswordInput, TextInput } from '@mantine/core';
+import { TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useChangeUser } from '@/api/accounts';
 import type { User, UserChange } from '@/api/types';
 import { useText } from '@/locales/language';
 import { ConfirmDialog } from '@/shared/ConfirmDialog';
+import { PasswordField } from '@/shared/PasswordField';
 import { useSession } from '@/shared/session';
 import { useToasts } from '@/shared/toasts';
 import { visible } from '@/shared/untrusted';
@@ -82,7 +83,7 @@ export function PasswordDialog(props: Props) {
       onSubmit={() => change({ password, reason: reason.trim() })}
     >
       <p>{text.passwordWhat}</p>
-      <PasswordInput
+      <PasswordField
         label={text.passwordLabel}
         description={text.passwordHelp}
         value={password}

@@ -2,6 +2,7 @@ import { Button, Menu } from '@mantine/core';
 import { IconBan, IconCheck, IconChevronDown } from '@tabler/icons-react';
 import type { User } from '@/api/types';
 import { useText } from '@/locales/language';
+import { Heads } from '@/shared/Heads';
 import { Instant } from '@/shared/Instant';
 import { Permitted, useSession } from '@/shared/session';
 import table from '@/shared/table.module.css';
@@ -21,18 +22,7 @@ export function UserTable({ users, onWish }: Props) {
   const { act, ...columns } = useText().settings.users.columns;
   return (
     <table className={table.table}>
-      <thead>
-        <tr>
-          {Object.entries(columns).map(([name, label]) => (
-            <th key={name} scope="col">
-              {label}
-            </th>
-          ))}
-          <th scope="col">
-            <span className={classes.unseen}>{act}</span>
-          </th>
-        </tr>
-      </thead>
+      <Heads columns={columns} unseen={act} />
       <tbody>
         {users.map((user) => (
           <Row key={user.name} user={user} onWish={(wish) => onWish(wish, user)} />

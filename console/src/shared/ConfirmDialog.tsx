@@ -1,6 +1,6 @@
 import { Button, Modal, TextInput } from '@mantine/core';
 import { useMounted } from '@mantine/hooks';
-import { useState, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { useFormat, useText } from '@/locales/language';
 import { ProblemNote } from './ProblemNote';
 import classes from './ConfirmDialog.module.css';
@@ -44,6 +44,14 @@ function Question({ children, confirm, danger = false, reason: wanted, typed, re
   const [number, setNumber] = useState('');
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>(null);
+  // Whoever closes it does not wait: what was confirmed goes on, and must not close the next question.
+  const open = useRef(true);
+  useEffect(() => {
+    open.current = true;
+    return () => {
+      open.current = false;
+    };
+  }, []);
   const digits = number.replace(/\D/g, '');
   const ready = known && (wanted !== 'required' || reason.trim() !== '') && (typed === undefined || digits === String(typed));
   const go = () => {
@@ -51,7 +59,7 @@ function Question({ children, confirm, danger = false, reason: wanted, typed, re
     setBusy(true);
     setProblem(null);
     onConfirm(reason.trim())
-      .then(onClose, setProblem)
+      .then(() => open.current && onClose(), setProblem)
       .finally(() => setBusy(false));
   };
   return (

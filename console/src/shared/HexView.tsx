@@ -6,15 +6,6 @@ import classes from './TextWindow.module.css';
 const LINE = 16;
 const WINDOW = 256 * LINE;
 
-/** The bytes of base64 text; null if it is none. */
-export function bytesOf(base64: string): Uint8Array | null {
-  try {
-    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-  } catch {
-    return null;
-  }
-}
-
 function lineOf(bytes: Uint8Array, at: number): string {
   const line = bytes.subarray(at, at + LINE);
   const hex = Array.from(line, (byte) => byte.toString(16).padStart(2, '0'));

@@ -1,6 +1,7 @@
 import { fireEvent, screen, within } from '@testing-library/react';
 import { describe, expect, test } from 'vitest';
-import { bytesOf, HexView } from './HexView';
+import { bytesOf } from './base64';
+import { HexView } from './HexView';
 import { indexOf, meaning, NotJson } from './json-index';
 import { openedAtFirst, rowsOf } from './json-rows';
 import { JsonTree } from './JsonTree';

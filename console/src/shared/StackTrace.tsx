@@ -1,19 +1,50 @@
+import { Button } from '@mantine/core';
 import { IconChevronRight } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useText } from '@/locales/language';
+import { CopyButton } from './CopyButton';
 import { newestFirst, runsOf, type Frame, type Raised, type Run } from './stack-frames';
+import { TextWindow } from './TextWindow';
 import { Untrusted } from './Untrusted';
 import { known } from './known';
 import classes from './StackTrace.module.css';
 
 const AT_ONCE = 30;
-const MOST_TEXT = 4000;
+const MOST_TEXT = 8192;
+/** So long that it may need scrolling, which the keyboard must reach. */
+const SCROLLS = 600;
+
+interface Props {
+  chain: readonly Raised[];
+  /** As it was printed, to be read and copied; undefined: only what was read of it is shown. */
+  printed?: string;
+}
 
 /**
  * What was raised, and where: the last exception first, what led to it below. The team's own frames stand out;
  * those of libraries are folded. A link to a line of code is not made: the console does not know where it lies.
  */
-export function StackTrace({ chain }: { chain: readonly Raised[] }) {
+export function StackTrace({ chain, printed }: Props) {
+  const { trace: text } = useText().shared;
+  const [raw, setRaw] = useState(false);
+  if (printed === undefined) return <Chain chain={chain} />;
+  return (
+    <>
+      <div className={classes.tools}>
+        <span className="rd-dim">{!raw && chain.some((each) => each.frames.length > 1) && text.order}</span>
+        <span className={classes.buttons}>
+          <Button size="compact-xs" aria-pressed={raw} onClick={() => setRaw(!raw)}>
+            {raw ? text.frames : text.raw}
+          </Button>
+          <CopyButton value={printed} title={text.copy} />
+        </span>
+      </div>
+      {raw ? <TextWindow text={printed} /> : <Chain chain={chain} />}
+    </>
+  );
+}
+
+function Chain({ chain }: { chain: readonly Raised[] }) {
   const { shared } = useText();
   if (chain.length === 0) return <p className="rd-dim">{shared.trace.none}</p>;
   return (
@@ -21,12 +52,14 @@ export function StackTrace({ chain }: { chain: readonly Raised[] }) {
       {newestFirst(chain).map((raised, at) => (
         <li key={at} className={classes.raised}>
           {at > 0 && <p className={classes.link}>{linkWords(raised.link, shared.trace.links)}</p>}
-          <p className={classes.head}>
-            <span className={classes.type}>
-              <Untrusted mono text={raised.type} most={300} />
-            </span>
-            {raised.text !== '' && <Untrusted block text={raised.text} most={MOST_TEXT} />}
+          <p className={classes.type}>
+            <Untrusted mono text={raised.type} most={300} />
           </p>
+          {raised.text !== '' && (
+            <p className={classes.text} tabIndex={raised.text.length > SCROLLS ? 0 : undefined}>
+              <Untrusted block text={raised.text} most={MOST_TEXT} />
+            </p>
+          )}
           <Frames frames={raised.frames} />
         </li>
       ))}
@@ -41,7 +74,7 @@ function linkWords(link: string, words: Record<string, string>): string {
 function Frames({ frames }: { frames: readonly Frame[] }) {
   const { shared } = useText();
   const [most, setMost] = useState(AT_ONCE);
-  if (frames.length === 0) return null;
+  if (frames.length === 0) return <p className={classes.unknown}>{shared.trace.none}</p>;
   const runs = runsOf(frames);
   const anyOwn = runs.some((run) => run.own);
   return (

@@ -14,6 +14,8 @@ import {
 } from '@tabler/icons-react';
 import type { RunStatus, Status } from '@/api/types';
 import { useText } from '@/locales/language';
+import { known } from './known';
+import tones from './tones.module.css';
 import classes from './StatusBadge.module.css';
 
 type Tone = 'pending' | 'redriving' | 'redriven' | 'resolved' | 'discarded' | 'quarantined' | 'bad';
@@ -40,12 +42,11 @@ const RUN: Record<RunStatus, [Icon, Tone]> = {
 export function StatusBadge({ status }: { status: Status | RunStatus }) {
   const { shared } = useText();
   const words: Record<string, string> = { ...shared.status, ...shared.runStatus };
-  const known: Record<string, [Icon, Tone] | undefined> = { ...LETTER, ...RUN };
-  const [Shape, tone] = known[status] ?? [IconClockPause, 'discarded'];
+  const [Shape, tone] = known<[Icon, Tone]>({ ...LETTER, ...RUN }, status) ?? [IconClockPause, 'discarded'];
   return (
-    <span className={`${classes.badge ?? ''} ${classes[tone] ?? ''}`} data-status={status}>
+    <span className={[classes.status, tones.badge, tones[tone]].join(' ')} data-status={status}>
       <Shape size={13} stroke={2.2} aria-hidden />
-      {words[status] ?? status}
+      {known(words, status) ?? status}
     </span>
   );
 }

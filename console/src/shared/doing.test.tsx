@@ -19,6 +19,8 @@ describe('a confirmation', () => {
     const button = screen.getByRole('button', { name: 'Discard 1,204 letters' });
     expect(button).toBeDisabled();
     await expectAccessible(baseElement);
+    expect(screen.queryByRole('banner')).toBeNull();
+    expect(baseElement.querySelector('header')).toHaveAttribute('role', 'presentation');
     await user.type(screen.getByLabelText(/Why/), ' they are old ');
     await user.click(button);
     expect(onConfirm).toHaveBeenCalledWith('they are old');

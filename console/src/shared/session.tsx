@@ -1,9 +1,8 @@
-import { Tooltip } from '@mantine/core';
 import { createContext, use, type ReactElement, type ReactNode } from 'react';
 import { may, useAbout } from '@/api/session';
 import type { Myself, Permission } from '@/api/types';
 import { useText } from '@/locales/language';
-import classes from './session.module.css';
+import { Refusable } from './Refusable';
 
 const SessionContext = createContext<Myself | null>(null);
 
@@ -46,15 +45,7 @@ interface Props {
   children: (disabled: boolean) => ReactElement;
 }
 
-/** What one may not do is shown all the same, disabled, with the reason on hover and focus. */
+/** What one may not do is shown all the same, disabled, with the permission that is lacking. */
 export function Permitted({ to, queue, children }: Props) {
-  const refusal = useRefusal(to, queue);
-  if (refusal === null) return children(false);
-  return (
-    <Tooltip label={refusal} events={{ hover: true, focus: true, touch: true }}>
-      <span tabIndex={0} role="group" aria-label={refusal} className={classes.refused}>
-        {children(true)}
-      </span>
-    </Tooltip>
-  );
+  return <Refusable reason={useRefusal(to, queue)}>{children}</Refusable>;
 }

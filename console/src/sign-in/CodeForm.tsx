@@ -18,7 +18,7 @@ export function CodeForm({ given }: { given: string }) {
   }, [given, mutate]);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    mutate({ code: code.trim() });
+    if (!isPending) mutate({ code: code.trim() });
   };
   return (
     <form className={classes.form} onSubmit={submit}>

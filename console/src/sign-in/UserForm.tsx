@@ -1,7 +1,8 @@
-import { Button, PasswordInput, TextInput } from '@mantine/core';
+import { Button, TextInput } from '@mantine/core';
 import { useState, type SyntheticEvent } from 'react';
 import { useSignIn } from '@/api/session';
 import { useText } from '@/locales/language';
+import { PasswordField } from '@/shared/PasswordField';
 import { Wrong } from './Wrong';
 import classes from './SignInPage.module.css';
 
@@ -12,7 +13,7 @@ export function UserForm() {
   const [password, setPassword] = useState('');
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    signIn.mutate({ user, password });
+    if (!signIn.isPending) signIn.mutate({ user, password });
   };
   return (
     <form className={classes.form} onSubmit={submit}>
@@ -27,7 +28,7 @@ export function UserForm() {
         value={user}
         onChange={(event) => setUser(event.currentTarget.value)}
       />
-      <PasswordInput
+      <PasswordField
         label={text.password}
         name="password"
         autoComplete="current-password"

@@ -89,7 +89,6 @@ export const groups = {
     single: 'One by one',
     by: (name: string) => `by ${name}`,
     none: 'Nothing of this group was sent back yet.',
-    back: (share: string) => `${share} came back`,
     well: (share: string) => `${share} went well`,
   },
   notes: {
@@ -104,7 +103,6 @@ export const groups = {
     nobody: 'Nobody',
     badLink: 'An address that begins with https:// or http://',
     notALink: 'This is no web address, so it is no link.',
-    reason: 'Why',
     empty: 'Nobody has said anything about this group yet.',
     saved: 'Saved',
     changedMeanwhile: 'Somebody has changed this group since you began. What they wrote:',

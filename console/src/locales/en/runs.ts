@@ -36,7 +36,6 @@ export const runs = {
   perSecond: (rate: string) => `${rate}/s`,
   unlimited: 'no limit',
   of: (done: string, total: string) => `${done} of ${total}`,
-  more: 'Load older runs',
   progress: {
     title: 'Progress',
     sent: (sent: string, total: string) => `${sent} of ${total} sent`,

@@ -20,5 +20,4 @@ export const shell = {
   },
   notFound: { title: 'There is no such page', what: 'The address may be old or cut off.', back: 'Go to the overview' },
   toast: { close: 'Dismiss' },
-  soon: 'This page is on its way. The command line and the API can do it already.',
 };

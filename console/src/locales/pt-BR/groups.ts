@@ -90,7 +90,6 @@ export const groups: typeof en = {
     single: 'Uma a uma',
     by: (name) => `por ${name}`,
     none: 'Nada deste grupo foi reenviado ainda.',
-    back: (share) => `${share} voltaram`,
     well: (share) => `${share} deram certo`,
   },
   notes: {
@@ -105,7 +104,6 @@ export const groups: typeof en = {
     nobody: 'Ninguém',
     badLink: 'Um endereço que começa com https:// ou http://',
     notALink: 'Isto não é um endereço da web, por isso não é um link.',
-    reason: 'Por quê',
     empty: 'Ninguém disse nada sobre este grupo ainda.',
     saved: 'Salvo',
     changedMeanwhile: 'Alguém mudou este grupo desde que você começou. O que escreveram:',

@@ -33,7 +33,6 @@ export const runs: typeof en = {
   perSecond: (rate) => `${rate}/s`,
   unlimited: 'sem limite',
   of: (done, total) => `${done} de ${total}`,
-  more: 'Carregar execuções mais antigas',
   progress: {
     title: 'Andamento',
     sent: (sent, total) => `${sent} de ${total} enviadas`,

@@ -26,5 +26,4 @@ export const shell: typeof en = {
     back: 'Ir para a visão geral',
   },
   toast: { close: 'Dispensar' },
-  soon: 'Esta página está a caminho. A linha de comando e a API já fazem isso.',
 };

@@ -54,6 +54,9 @@ export const theme = createTheme({
     ModalRoot: { defaultProps: { lockScroll: false } },
     Drawer: { defaultProps: { lockScroll: false } },
     DrawerRoot: { defaultProps: { lockScroll: false } },
+    // The page has one banner, which is the top bar.
+    ModalHeader: { defaultProps: { role: 'presentation' } },
+    DrawerHeader: { defaultProps: { role: 'presentation' } },
     Menu: { defaultProps: { shadow: 'md', transitionProps: { duration: 80 } } },
     Text: { defaultProps: { size: 'sm' } },
   },

@@ -12,11 +12,11 @@ interface Props {
   children: ReactNode;
 }
 
-/** A part of a group's page. */
+/** A part of a page. */
 export function Section({ title, aside, more, flush = false, children }: Props) {
   return (
     <section className={`rd-panel ${classes.section ?? ''}`}>
-      <header className={classes.head}>
+      <header className={classes.head} data-flush={flush || undefined}>
         <h2 className={classes.title}>{title}</h2>
         {aside !== undefined && <span className={classes.aside}>{aside}</span>}
         {more !== undefined && <span className={classes.more}>{more}</span>}

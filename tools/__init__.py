@@ -1,0 +1,1 @@
+"""What is made for the repository itself, and not installed."""
