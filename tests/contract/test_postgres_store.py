@@ -23,6 +23,7 @@ from redrive.letter_query import LetterQuery
 from redrive.statistics import FailureRate
 from redrive.stores import DeadLetterStore
 from redrive.stores.postgres import PostgresStore
+from redrive.stores.sealing import Encryption
 from redrive.stores.upgrade import check
 from redrive.testing import ManualClock
 from redrive.testing.letters import NOON, a_message, an_entry
@@ -31,6 +32,7 @@ from redrive.testing.store_contract import StoreContract
 from support.opened_postgres import opened
 from support.patience import until
 from support.postgres_server import PostgresServer
+from support.sealing import ENCRYPTION
 
 
 class TestPostgresStore(StoreContract):
@@ -179,10 +181,11 @@ async def test_when_all_connections_are_in_use_the_caller_is_told_so(postgres_st
         await store.statistics()
 
 
+@pytest.mark.parametrize("encryption", [None, ENCRYPTION], ids=["plain", "sealed"])
 async def test_a_caller_that_stops_waiting_leaves_nothing_behind(
-    postgres: PostgresServer, postgres_store_url: str
+    postgres: PostgresServer, postgres_store_url: str, encryption: Encryption | None
 ) -> None:
-    async with opened(postgres_store_url, pool_size=1) as store:
+    async with opened(postgres_store_url, pool_size=1, encryption=encryption) as store:
         await store.record(an_entry())
         holder = await asyncpg.connect(postgres_store_url)
         await holder.execute("BEGIN; LOCK TABLE redrive.letters")

@@ -228,11 +228,12 @@ class Seals:
 def _lent(sealing: Sealing, unit: Callable[[Connection], T]) -> Callable[[Connection], T]:
     def knowing(connection: Connection) -> T:
         sealing.begin()
-        connection.info[_LENT] = sealing
+        lent = connection.info  # not asked for again: a connection that has broken would answer with an error
+        lent[_LENT] = sealing
         try:
             done = unit(connection)
         finally:
-            del connection.info[_LENT]  # it may be somebody else's connection
+            lent.pop(_LENT, None)  # it may be somebody else's connection
         sealing.make_sure(connection)
         return done
 
