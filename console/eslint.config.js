@@ -33,10 +33,12 @@ export default tseslint.config(
         { name: 'fetch', message: 'Only src/api asks the server.' },
         { name: 'EventSource', message: 'Only src/api asks the server.' },
         { name: 'XMLHttpRequest', message: 'Only src/api asks the server.' },
+        { name: 'localStorage', message: 'Where it is blocked it throws: shared/kept.ts.' },
+        { name: 'sessionStorage', message: 'Where it is blocked it throws: shared/kept.ts.' },
       ],
       'no-restricted-properties': [
         'error',
-        ...['fetch', 'EventSource', 'XMLHttpRequest'].flatMap((property) => [
+        ...['fetch', 'EventSource', 'XMLHttpRequest', 'localStorage', 'sessionStorage'].flatMap((property) => [
           { object: 'window', property },
           { object: 'globalThis', property },
         ]),
@@ -58,6 +60,7 @@ export default tseslint.config(
     files: ['src/api/**/*.ts'],
     rules: { 'no-restricted-globals': 'off', 'no-restricted-properties': 'off' },
   },
+  { files: ['src/shared/kept.ts'], rules: { 'no-restricted-globals': 'off' } },
   {
     files: ['src/**/*.test.{ts,tsx}', 'src/shared/testing/**'],
     rules: { 'max-lines-per-function': 'off', 'no-restricted-globals': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },

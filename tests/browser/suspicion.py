@@ -25,6 +25,7 @@ _FINDINGS = f"""() => {{
   const raw = {_RAW};
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
   for (let node = walk.nextNode(); node !== null; node = walk.nextNode()) {{
+    if (node.parentElement?.localName === 'textarea') continue;  // what is edited there is saved as it is
     const texts = node.nodeType === Node.TEXT_NODE ? [node.data] : ['title', 'aria-label', 'alt', 'placeholder']
       .map((name) => node.getAttribute(name) ?? '');
     for (const text of texts.filter((each) => raw.test(each))) {{
@@ -36,7 +37,8 @@ _FINDINGS = f"""() => {{
   if (Object.keys(Object.prototype).length > 0) found.push('the prototype of objects was changed');
   return found;
 }}"""
-_GO = "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')); }"
+GO = "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')); }"
+"""To another address within the page, as its own links go."""
 
 
 class Suspicion:
@@ -71,7 +73,7 @@ class Suspicion:
 
     async def go(self, path: str, shows: str | re.Pattern[str] | None = None) -> None:
         """Within the page, as its own links do; and looks at it once `shows` is in it."""
-        await self.page.evaluate(_GO, path)
+        await self.page.evaluate(GO, path)
         await self.settle(shows)
 
     async def settle(self, shows: str | re.Pattern[str] | None = None) -> None:

@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from browser.conftest import ON_SQLITE, Visitor, Watched
+from browser.suspicion import GO
 from support.dead_letters import an_order, dead
 from support.desk import Desk
 
@@ -33,7 +34,7 @@ PAGES = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def letter(desk: Desk) -> str:
     """One of a shop with some of everything, with words that are longer than a telephone is wide."""
     long = TimeoutError(f"no answer of https://{'very-' * 30}long.example.org within 30 s")
@@ -44,7 +45,8 @@ def letter(desk: Desk) -> str:
 
 
 async def found_by_axe(page: Page) -> list[str]:
-    await page.evaluate(_AXE.read_text())
+    if not await page.evaluate("() => 'axe' in window"):
+        await page.evaluate(_AXE.read_text())
     told = await page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
     return [
         f"{page.url}: {each['id']}: {node['html'][:160]} {node['failureSummary'][:300]}"
@@ -72,10 +74,12 @@ async def test_every_page(letter: str, visitor: Visitor, look: dict[str, Any]) -
     names = {"letter": letter, "group": groups["items"][0]["id"], "run": runs["items"][0]["id"]}
     found = []
     for path, heading in PAGES.items():
-        await page.goto("about:blank")
-        await page.goto(path.format(**names))
+        await page.evaluate(GO, path.format(**names))
         await expect(page.get_by_role("heading", name=heading, level=1)).to_be_visible()
-        await page.wait_for_load_state("networkidle")
+        if "#tab=" in path:
+            selected = page.get_by_role("tab", name=path.partition("=")[2].title())
+            await expect(selected).to_have_attribute("aria-selected", "true")
+        await expect(page.locator(".mantine-Skeleton-root")).to_have_count(0)
         found += await found_by_axe(page) + await wider_than_the_window(page)
     assert found == []
 

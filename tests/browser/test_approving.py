@@ -12,8 +12,9 @@ from support.desk import Desk
 pytestmark = ON_SQLITE
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def two_orders(desk: Desk) -> list[str]:
+    """Before the server starts, which reads the rule once."""
     (desk.folder / "redrive.toml").write_text("[approval]\nmore_than = 1\n")
     return desk.record(dead(an_order(1)), dead(an_order(2)))
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from playwright.async_api import Page, expect
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from playwright.async_api import Page, Route, expect
 
 from browser.conftest import ON_SQLITE, House, Visitor, Watched
 from support.dead_letters import an_order, dead
@@ -11,6 +15,21 @@ from support.failing_shop import FailingShop
 
 pytestmark = ON_SQLITE
 BEYOND_DOUBLES = 2**53 + 1
+
+
+@asynccontextmanager
+async def answers_late(page: Page, address: str) -> AsyncIterator[asyncio.Event]:
+    """What is asked there is answered after the block; the event tells that it was asked."""
+    asked, enough = asyncio.Event(), asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        asked.set()
+        await enough.wait()
+        await route.continue_()
+
+    await page.route(address, wait)
+    yield asked
+    enough.set()
 
 
 async def begin_to_edit(page: Page) -> None:
@@ -69,9 +88,16 @@ async def test_an_edit_of_somebody_quicker_is_shown_and_not_lost(
         headers={"if-match": '"0"', "authorization": f"Bearer {house.served.token}"},
     )
     assert theirs.ok, await theirs.text()
-    await dialog.get_by_role("button", name="Save as a new revision").click()
+    async with answers_late(page, "**/revisions") as asked:
+        await dialog.get_by_role("button", name="Save as a new revision").click()
+        await asked.wait()
+        await editor.get_by_text("8", exact=True).dblclick()
+        await page.keyboard.type("88")
     told = dialog.get_by_role("alert").filter(has_text="Somebody else was quicker: revision 1")
     await expect(told).to_contain_text("nine it was")
+    await page.keyboard.type("8")
+    await expect(editor).to_contain_text('"order_id": 888')
+    await expect(dialog.locator(".cm-deletedChunk")).to_contain_text("9")
     await expect(dialog.get_by_role("button", name="Save as a new revision")).to_be_disabled()
     await told.get_by_role("button", name="Go on with mine, on top of theirs").click()
     await dialog.get_by_role("button", name="Save as a new revision").click()
@@ -81,5 +107,5 @@ async def test_an_edit_of_somebody_quicker_is_shown_and_not_lost(
     assert letter is not None
     assert [revision.message.payload for revision in letter.revisions][1:] == [
         b'{"order_id": 9}',
-        b'{"order_id": 8}',
+        b'{"order_id": 888}',
     ]

@@ -14,7 +14,7 @@ from support.desk import Desk
 pytestmark = ON_SQLITE
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ids(desk: Desk) -> list[str]:
     orders = [dead(an_order(number)) for number in range(3)]
     mails = [dead(an_order(9, queue="mails"), queue="mails", error=TimeoutError("too slow")) for _ in range(2)]

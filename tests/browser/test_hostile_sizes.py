@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from browser.conftest import ON_SQLITE, Visitor
@@ -56,13 +57,13 @@ async def _reveal(page: Page) -> None:
     await dialog.get_by_role("button", name="Reveal this letter").click()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def letters(desk: Desk) -> dict[str, str]:
     """Recorded before the server starts."""
     return _filled(desk)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def page(letters: dict[str, str], visitor: Visitor) -> Page:  # noqa: ARG001  the server finds them
     return await visitor.open("/letters")
 

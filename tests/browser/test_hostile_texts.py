@@ -1,126 +1,40 @@
-"""TH1: whatever a text of a message says, pages show it as text. Every field, every page."""
+"""TH1: whatever a text of a message or a name says, pages show it as text. Every field, every page."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
+from itertools import islice
+from urllib.parse import urlencode
 
-import httpx2
 import pytest
-from playwright.async_api import expect
+import pytest_asyncio
+from playwright.async_api import Locator, expect
 
 from browser.conftest import ON_SQLITE, House, Visitor
+from browser.hostile_store import HOUR, IN_AN_HOUR, MANY, MERGED, Hostile, filled, group_of
 from browser.suspicion import Suspicion
-from redrive.clock import new_id
-from redrive.dead_letter import Actor, Entry, Fingerprint
-from redrive.failure import Failure, FailureKind, Frame, Host, Raised
-from redrive.message import Message
-from redrive.stores import DeadLetterStore
-from redrive.transports import Transport
 from support.desk import Desk
 from support.markup import EVERY, UNSEEN
+from support.patience import until
 
-_NOW = datetime.now(UTC)
+pytestmark = ON_SQLITE
 _TABS = ("failure", "payload", "headers", "story", "related")
-_MANY = EVERY[:-3]
-"""Those of which many fit on a page."""
-_ON_GROUP_PAGES = EVERY[::3]
+_ENOUGH = 50
+"""Texts, at least, that each page has to have shown."""
+_OF_RUNS = ("Why", "Asked by", "Goes to", "Changes")
+"""What the plan of a run says in the words of whoever made it."""
 
 
-def _group_of(text: str) -> Fingerprint:
-    return Fingerprint(id=hashlib.sha256(text.encode()).hexdigest()[:32], title=f"{text}: {text}")
+@pytest.fixture(scope="module")
+def hostile(desk: Desk) -> Hostile:
+    return filled(desk)
 
 
-def _failure(text: str, frames: tuple[str, ...]) -> Failure:
-    traced = tuple(Frame(each, 7, each, each, own=bool(number % 2)) for number, each in enumerate(frames))
-    chain = tuple(Raised(text, text, traced, link) for link in (text, "cause", ""))
-    host = Host(name=text, process=1, app=text, app_version=text, environment=text)
-    return Failure(attempt=1, at=_NOW, kind=FailureKind.PERMANENT, handler=text, chain=chain, host=host)
-
-
-def _entry(text: str, others: tuple[str, ...] = (), *, age: int = 0) -> Entry:
-    """Everything in it is that text; where there is room for more, it is the others too."""
-    every, at = (text, *others), _NOW - timedelta(seconds=age)
-    body = {
-        "message_id": text,
-        "timestamp": at.isoformat(timespec="milliseconds"),
-        "version": "1.0",
-        "source": text,
-        "queue": text,
-        "data": {"nested": [text, {text: [text]}]} | {each: each for each in every},
-        "metadata": {"correlation_id": text, "event_type": text, text: text},
-        "error": None,
-        "retry_count": 0,
-    }
-    message = Message(
-        id=text,
-        queue=text,
-        body=json.dumps(body).encode(),
-        sent_at=at,
-        headers=(("nested", {text: [text]}), ("table", {text: text}), *((each, each) for each in every)),
-        key=text.encode(),
-        source=text,
-    )
-    return Entry(
-        identity=text + new_id(),
-        message=message,
-        queue=text,
-        handler=text,
-        failures=(_failure(text, every[:60]),),
-        fingerprint=_group_of(text),
-        at=at,
-        first_attempt_at=at,
-        quarantine=text if others else None,
-        lane=text,
-    )
-
-
-def _filled(desk: Desk) -> dict[str, str]:
-    """The id of each text's letter, and of one that has all of them (`all`)."""
-
-    async def work(store: DeadLetterStore, transport: Transport) -> dict[str, str]:
-        entries = [_entry(text, age=age) for age, text in enumerate(EVERY)]
-        ids = [letter_id for letter_id, _ in await store.record_together([*entries, _entry(_MANY[0], _MANY[1:])])]
-        for text in _ON_GROUP_PAGES:
-            by = Actor(text[:100], reason=text)
-            await store.annotate(_group_of(text).id, owner=text[:60], note=text, runbook=text[:200], by=by)
-        for text in filter(str.isprintable, _MANY[::4]):  # the broker takes no others
-            await transport.send(_entry(text).message, queue=text)
-        return dict(zip((*EVERY, "all"), ids, strict=True))
-
-    found: dict[str, str] = desk.do(work)
-    return found
-
-
-@pytest.fixture
-def letters(desk: Desk) -> dict[str, str]:
-    """Recorded before the server starts."""
-    return _filled(desk)
-
-
-async def _done_by_people(house: House, letters: dict[str, str]) -> list[str]:
-    """Runs, tokens and lines of the audit trail with those texts; the ids of the runs."""
-    runs: list[str] = []
-    who = {"authorization": f"Bearer {house.served.token}"}
-    async with httpx2.AsyncClient(base_url=f"{house.url}/api/v1", headers=who, timeout=60) as client:
-        for text in _MANY[2::2]:
-            ids = [letters[text]]
-            asked: dict[str, Any] = {"selection": {"ids": ids}, "target": text, "reason": text, "rate": 0.001}
-            made = await client.post("/runs", json=asked)
-            assert made.status_code == 202, made.text
-            runs.append(made.json()["run"]["id"])
-            await client.post("/tokens", json={"name": text[:64], "grants": [{"role": "viewer"}], "reason": text})
-            await client.post("/dlq-changes", json={"change": "resolve", "ids": [letters["all"]], "reason": text})
-    return runs
-
-
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def suspicion(
-    letters: dict[str, str],  # noqa: ARG001  the server finds them
+    hostile: Hostile,  # noqa: ARG001  the pages show it
     house: House,
     visitor: Visitor,
 ) -> AsyncIterator[Suspicion]:
@@ -129,45 +43,37 @@ async def suspicion(
     assert made.found == []
 
 
-def _shown(text: str) -> str:
+def _told(text: str) -> str:
     """Some of it that pages show as it is: what cannot be seen is an escape there."""
-    return max(re.findall("[!-~]+", text), key=len, default="")[:12]
+    return max(re.findall("[!-~ ]+", text), key=len, default="").strip()[:36]
 
 
-@ON_SQLITE
-async def test_pages_show_texts_of_messages_as_texts(
-    suspicion: Suspicion, house: House, letters: dict[str, str]
-) -> None:
-    await suspicion.page.goto("/letters")
-    await _look_at_letters(suspicion, letters)
-    await _look_into_one(suspicion, letters["all"])
-    await _open_dialogs(suspicion, letters[EVERY[0]])
-    for text in _ON_GROUP_PAGES:
-        await suspicion.go(f"/groups/{_group_of(text).id}", "What we know")
-        await suspicion.settle("wrote a note")
-    runs = await _done_by_people(house, letters)
-    for path, shown in {"/": "What broke", "/groups": "Cause", "/runs": "Pace", "/queues": "Queue"}.items():
-        await suspicion.go(path, shown)
-        await suspicion.settle("<script>owned()")
-    await suspicion.go("/audit", "<script>owned()")
-    for tab, shown in {"me": "ann", "tokens": "<img src=x onerror", "users": "vic", "loaded": "Retention"}.items():
-        await suspicion.go(f"/settings#tab={tab}", shown)
-    for run_id in runs[::4]:
-        await suspicion.go(f"/runs/{run_id}", "What it does")
-        await suspicion.settle("History")
+async def _shown_in(place: Locator) -> set[str]:
+    seen = await place.inner_text()
+    return {told for told in map(_told, EVERY) if told and told in seen}
 
 
-async def _look_at_letters(suspicion: Suspicion, letters: dict[str, str]) -> None:
-    """In the list, and each on a page of its own."""
+async def _load(rows: Locator, number: int) -> None:
+    """So many of an endless list, which goes on when its end is seen."""
+
+    async def enough() -> bool:
+        await rows.last.evaluate("(row) => row.scrollIntoView()")
+        return await rows.count() >= number
+
+    await until(enough)
+
+
+async def test_pages_of_letters(suspicion: Suspicion, hostile: Hostile) -> None:
     page = suspicion.page
+    await page.goto("/letters")
     rows = page.get_by_role("table", name="Letters").get_by_role("row")
-    await expect(rows).to_have_count(51)
-    await page.get_by_role("button", name="Load more").click()
-    await expect(rows).to_have_count(len(EVERY) + 2)
+    await _load(rows, 1 + len(EVERY))
     await suspicion.settle(r"invoice\u202egpj.exe")
+    assert len(await _shown_in(page.get_by_role("main"))) > _ENOUGH
     for text in EVERY:
-        await suspicion.go(f"/letters/{letters[text]}", letters[text])
-        assert _shown(text) in await page.get_by_role("main").inner_text()
+        await suspicion.go(f"/letters/{hostile.letters[text]}", hostile.letters[text])
+        await expect(page.get_by_role("main")).to_contain_text(_told(text)[:12])
+    await _look_into_one(suspicion, hostile.letters["all"])
 
 
 async def _look_into_one(suspicion: Suspicion, letter_id: str) -> None:
@@ -181,12 +87,113 @@ async def _look_into_one(suspicion: Suspicion, letter_id: str) -> None:
     await suspicion.go(f"{letter}#tab=payload&view=hex", "3c 73 63 72 69 70 74")
 
 
-async def _open_dialogs(suspicion: Suspicion, letter_id: str) -> None:
+async def test_pages_of_groups(suspicion: Suspicion) -> None:
+    page = suspicion.page
+    await page.goto("/groups")
+    await _load(page.get_by_role("table").get_by_role("row"), 1 + len(EVERY))
+    await suspicion.settle()
+    assert len(await _shown_in(page.get_by_role("main"))) > _ENOUGH
+    for number, text in enumerate(EVERY):
+        await suspicion.go(f"/groups/{group_of(text).id}")
+        known = page.locator("section").filter(has=page.get_by_role("heading", name="What we know"))
+        await expect(known).to_contain_text(_told(text)[:12])
+        await suspicion.settle("wrote a note")
+        if number % 2:
+            await known.get_by_role("button", name="Edit").click()
+            await expect(known.get_by_role("textbox", name="Note")).to_be_visible()
+            await suspicion.settle()
+    await _look_at_what_can_be_merged(suspicion)
+    await _look_at_the_overview(suspicion)
+
+
+async def _look_at_what_can_be_merged(suspicion: Suspicion) -> None:
+    """The dialog shows some, and others when one looks for them."""
+    page = suspicion.page
+    await suspicion.go(f"/groups/{group_of('key', MERGED).id}", "What we know")
+    await page.get_by_role("button", name="More").click()
+    await page.get_by_role("menuitem", name="Merge other groups").click()
+    dialog, seen = page.get_by_role("dialog"), set[str]()
+    for text in ("script", "onerror", "onfocus", "attacker", "javascript", "svg", "{", "name", "o", "r"):
+        async with page.expect_response(lambda answer: "/api/v1/groups?" in answer.url):
+            await dialog.get_by_role("textbox").first.fill(text)
+        await expect(dialog.locator(".mantine-Skeleton-root")).to_have_count(0)
+        await expect(dialog.get_by_role("checkbox").first).to_be_visible()
+        await suspicion.settle()
+        seen |= await _shown_in(dialog)
+    assert len(seen) > _ENOUGH
+    await page.keyboard.press("Escape")
+
+
+async def _look_at_the_overview(suspicion: Suspicion) -> None:
+    """Of an hour, and then of those before it."""
+    page, seen = suspicion.page, set[str]()
+    broken = page.locator("section").filter(has=page.get_by_role("heading", name="What broke"))
+    for hours, text in enumerate(EVERY[::IN_AN_HOUR]):
+        end = HOUR - timedelta(hours=hours)
+        span = {"from": (end - timedelta(hours=1)).isoformat(), "to": end.isoformat()}
+        await suspicion.go(f"/#{urlencode(span)}", "What broke")
+        await expect(broken).to_contain_text(_told(text)[:12])
+        await suspicion.settle()
+        seen |= await _shown_in(broken)
+    assert len(seen) > _ENOUGH
+
+
+async def test_pages_of_runs_and_queues(suspicion: Suspicion, hostile: Hostile) -> None:
+    page = suspicion.page
+    await page.goto("/runs")
+    await _load(page.get_by_role("table").get_by_role("row"), 1 + len(hostile.runs))
+    await suspicion.settle()
+    assert len(await _shown_in(page.get_by_role("main"))) > _ENOUGH
+    for text, run_id in hostile.runs.items():
+        await suspicion.go(f"/runs/{run_id}", run_id[:13])
+        plan = page.get_by_role("region", name="What it does")
+        for field in _OF_RUNS:
+            value = plan.locator("dl > div").filter(has=page.get_by_text(field, exact=True))
+            await expect(value).to_contain_text(_told(text)[:12])
+        await expect(page.get_by_role("region", name="History")).to_contain_text(_told(text)[:12])
+        await suspicion.settle()
+    await suspicion.go("/queues", "<script>owned()")
+    assert len(await _shown_in(page.get_by_role("table"))) > _ENOUGH
+
+
+async def test_pages_about_people(suspicion: Suspicion) -> None:
+    page = suspicion.page
+    await page.goto("/audit")
+    await _load(page.get_by_role("table").get_by_role("row"), 200)
+    await suspicion.settle()
+    assert len(await _shown_in(page.get_by_role("main"))) > _ENOUGH
+    details = page.get_by_role("button", name="Details of row")
+    for number in range(_ENOUGH + 1):
+        await details.nth(number).click()
+    await suspicion.settle()
+    for tab in ("tokens", "users"):
+        await suspicion.go(f"/settings#tab={tab}")
+        await expect(page.get_by_role("tab", selected=True)).to_have_text(re.compile(tab, re.IGNORECASE))
+        await expect(page.get_by_role("tabpanel")).to_contain_text(MANY[10])
+        assert len(await _shown_in(page.get_by_role("tabpanel"))) > _ENOUGH
+        await suspicion.settle()
+    await page.get_by_role("button", name=f"Change {MANY[10]}", exact=True).click()
+    await page.get_by_role("menuitem", name="Change roles").click()
+    await suspicion.settle("They hold at once")
+    await page.keyboard.press("Escape")
+    for tab, shown in {"me": "ann", "loaded": "Retention"}.items():
+        await suspicion.go(f"/settings#tab={tab}", shown)
+
+
+async def test_dialogs_about_letters(suspicion: Suspicion, hostile: Hostile) -> None:
+    await suspicion.page.goto("/letters")
+    await _edit_one(suspicion, hostile.letters[EVERY[0]])
+    left, seen = iter(MANY[1:]), set[str]()
+    while some := list(islice(left, 5)):  # so many queues and groups are told of a run
+        seen |= await _edit_many(suspicion, [hostile.letters[text] for text in some])
+        if len(seen) > _ENOUGH:
+            return
+    pytest.fail(f"only {len(seen)} were shown")
+
+
+async def _edit_one(suspicion: Suspicion, letter_id: str) -> None:
     page = suspicion.page
     await suspicion.go(f"/letters/{letter_id}", letter_id)
-    await page.get_by_role("button", name="Redrive", exact=True).click()
-    await suspicion.settle("What will be sent")
-    await page.keyboard.press("Escape")
     await page.get_by_role("button", name="Edit", exact=True).click()
     await suspicion.settle("The real text is needed")
     dialog = page.get_by_role("dialog", name="Edit a letter")
@@ -203,3 +210,21 @@ async def _open_dialogs(suspicion: Suspicion, letter_id: str) -> None:
     await page.get_by_role("textbox", name="Why").fill(EVERY[0])
     await page.get_by_role("button", name="Quarantine 1 letter").click()
     await suspicion.settle("1 letter quarantined")
+
+
+async def _edit_many(suspicion: Suspicion, ids: list[str]) -> set[str]:
+    """What the dialog shows when that many letters are to be changed and sent."""
+    page = suspicion.page
+    await suspicion.go("/letters#" + urlencode({"q": f"id:{','.join(ids)}"}))
+    await expect(page.get_by_role("table", name="Letters").get_by_role("row")).to_have_count(1 + len(ids))
+    await page.get_by_role("checkbox", name="Select all that are listed").check()
+    await page.get_by_role("button", name="Redrive", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Redrive letters")
+    await dialog.get_by_role("checkbox", name="Change messages before").check()
+    await dialog.get_by_role("combobox", name="Operation 1").select_option("remove")
+    await dialog.get_by_role("textbox", name="Place").fill("nested")
+    await suspicion.settle("Samples, before and after")
+    seen = await _shown_in(dialog)
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_have_count(0)
+    return seen

@@ -21,7 +21,7 @@ _MARK = """() => {
 }"""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ids(desk: Desk) -> list[str]:
     return desk.record(*(dead(an_order(number), error=ValueError(f"order {number}")) for number in range(3)))
 

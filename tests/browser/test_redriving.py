@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from playwright.async_api import Page, expect
 
-from browser.conftest import Visitor
+from browser.conftest import House, Visitor, desk_over, opened_house
 from support.desk import Desk
 from support.failing_shop import FailingShop
 
+A_WHILE = 12_000
+"""Milliseconds within which each page asks the server for what is new."""
 MANY = 60
 """More than a page of the list has."""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+    """For each test, since a shop counts everything that it has charged."""
+    return desk_over(request.param, tmp_path, request)
+
+
+@pytest.fixture
+def house(desk: Desk) -> Iterator[House]:
+    with opened_house(desk) as opened:
+        yield opened
 
 
 async def redrive(page: Page, button: str) -> None:
@@ -21,9 +39,10 @@ async def redrive(page: Page, button: str) -> None:
 
 async def test_from_an_arriving_failure_to_a_resolved_letter(desk: Desk, visitor: Visitor) -> None:
     shop = FailingShop(desk)
-    page = await visitor.open("/")
+    page = await visitor.open("/", own_clock=True)
     await expect(page.get_by_role("heading", name="No dead letters yet")).to_be_visible()
     await shop.fail_at({"order_id": 7, "customer": "nobody"})
+    await page.clock.fast_forward(A_WHILE)
     await page.get_by_role("table").get_by_role("link", name="NoCustomer").click()
     await expect(page.get_by_role("heading", name="NoCustomer", level=1)).to_be_visible()
     await expect(page.get_by_role("button", name="Redrive 1 letter")).to_be_enabled()
@@ -37,6 +56,7 @@ async def test_from_an_arriving_failure_to_a_resolved_letter(desk: Desk, visitor
     await expect(progress.get_by_text("Confirmed0")).to_be_visible()
     shop.mend()
     await shop.work()
+    await page.clock.fast_forward(A_WHILE)
     await expect(progress.get_by_text("Confirmed1")).to_be_visible()
     outcomes = page.get_by_role("region", name="Letters")
     await expect(outcomes.get_by_role("cell", name="Confirmed")).to_be_visible()

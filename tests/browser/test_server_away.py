@@ -12,6 +12,8 @@ from support.loopback_ports import free_ports
 from support.serving import serving_at
 
 pytestmark = ON_SQLITE
+A_WHILE = 30_000
+"""Milliseconds within which the page tries again, however long the server was away."""
 BEGUN = "queue:orders type:Val"
 
 
@@ -29,17 +31,19 @@ async def test_a_server_that_goes_away_is_told_and_nothing_is_lost(
     [port] = free_ports(1)
     with serving_at(peopled, port) as served:
         visitor = Visitor(browser, House(peopled, served), watched)
-        page = await visitor.open("/letters")
+        page = await visitor.open("/letters", own_clock=True)
         rows = page.get_by_role("table", name="Letters").locator("tbody").get_by_role("row")
         await expect(rows).to_have_count(1)
         box = page.get_by_role("combobox", name="Filter")
         await box.fill(BEGUN)
+    await page.clock.fast_forward(A_WHILE)
     away = page.get_by_role("alert").filter(has_text="The server does not answer.")
     await expect(away).to_be_visible()
     await expect(rows).to_have_count(1)
     async with peopled.opened() as (store, _transport):
         await store.record(dead())
     with serving_at(peopled, port):
+        await page.clock.fast_forward(A_WHILE)
         await expect(away).to_have_count(0)
         await expect(rows).to_have_count(2)
         await expect(box).to_have_value(BEGUN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import expect
 
-from browser.conftest import PASSWORD, Visitor, Watched
+from browser.conftest import ON_SQLITE, PASSWORD, Visitor, Watched
 
 
 async def test_a_user_signs_in_and_out(visitor: Visitor, watched: Watched) -> None:
@@ -23,6 +23,7 @@ async def test_a_user_signs_in_and_out(visitor: Visitor, watched: Watched) -> No
     await expect(page.get_by_role("textbox", name="Password")).to_be_visible()
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(("locale", "title"), [("en-GB", "Letters"), ("pt-BR", "Mensagens")])
 async def test_pages_speak_the_language_of_the_browser(visitor: Visitor, locale: str, title: str) -> None:
     page = await visitor.open("/letters", locale=locale)

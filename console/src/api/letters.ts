@@ -96,15 +96,6 @@ export function useRetryLetter() {
 
 export type Change = LetterChange['change'];
 
-export const resolveLetter = (id: string, reason: string) =>
-  told('put', '/api/v1/dlq/{letter_id}/resolve', { path: { letter_id: id }, query: { reason } });
-
-export const discardLetter = (id: string, reason: string) =>
-  told('delete', '/api/v1/dlq/{letter_id}', { path: { letter_id: id }, query: { reason } });
-
-export const restoreLetter = (id: string, reason: string) =>
-  told('post', '/api/v1/dlq/{letter_id}/restore', { path: { letter_id: id }, body: { reason } });
-
 interface ExportAsked {
   selection: Selection;
   at_most?: number;

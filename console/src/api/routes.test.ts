@@ -3,6 +3,9 @@ import { expect, test } from 'vitest';
 
 const NOT_OURS: Record<string, string> = {
   'get /api/v1/export': 'filters may be personal: the body of POST has them, not the URL',
+  'put /api/v1/dlq/{letter_id}/resolve': 'its reason is in the URL, which logs keep: POST /dlq-changes has it in the body',
+  'delete /api/v1/dlq/{letter_id}': 'as above',
+  'post /api/v1/dlq/{letter_id}/restore': 'POST /dlq-changes does it as well',
   'get /api/v1/runs/{run_id}/events': 'a stream: events.ts',
   'get /api/v1/session/oidc': 'the browser goes there itself',
   'get /api/v1/session/oidc/callback': 'the identity provider sends the browser there',

@@ -6198,7 +6198,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only this one and its own; repeatable. */
-                queue?: string[] | null;
+                queue?: string[];
             };
             header?: never;
             path?: never;

@@ -3,6 +3,7 @@ import { IconAdjustmentsHorizontal, IconCopy } from '@tabler/icons-react';
 import { useState } from 'react';
 import { serverAddress } from '@/api/page';
 import { useText } from '@/locales/language';
+import { keep, kept } from '@/shared/kept';
 import { ColumnMenu } from './ColumnMenu';
 import type { useColumns } from './columns';
 import { lettersByCommand, lettersByCurl } from './commands';
@@ -14,11 +15,11 @@ const KEPT_AS = 'redrive.letters.facets';
 /** Whether facets are shown: as they were left, else where there is room for them. */
 export function useFacetsShown() {
   const [shown, setShown] = useState(() => {
-    const kept = localStorage.getItem(KEPT_AS);
-    return kept === null ? window.matchMedia('(min-width: 1100px)').matches : kept === 'on';
+    const left = kept(KEPT_AS);
+    return left === null ? window.matchMedia('(min-width: 1100px)').matches : left === 'on';
   });
   const toggle = () => {
-    localStorage.setItem(KEPT_AS, shown ? 'off' : 'on');
+    keep(KEPT_AS, shown ? 'off' : 'on');
     setShown(!shown);
   };
   return { shown, toggle };

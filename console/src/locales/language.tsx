@@ -1,6 +1,6 @@
 import { createContext, use, useCallback, useEffect, useMemo, useState, type ReactNode } from 'react';
 import { formatsOf, regionOf, type Formats } from './format';
-import { keep, load, type Language, type Messages } from './messages';
+import { choose, load, type Language, type Messages } from './messages';
 
 interface Spoken {
   language: Language;
@@ -22,7 +22,7 @@ export function LanguageProvider({ language, messages, children }: Props) {
   const speak = useCallback((next: Language) => {
     load(next).then(
       (text) => {
-        keep(next);
+        choose(next);
         setSpoken({ language: next, text });
       },
       // It cannot be loaded while the server is away: the page goes on in the language that it has.

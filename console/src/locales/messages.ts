@@ -1,3 +1,4 @@
+import { keep, kept } from '@/shared/kept';
 import type { en } from './en';
 
 /** Every language has the same keys. */
@@ -17,12 +18,12 @@ export async function load(language: Language): Promise<Messages> {
 
 /** What was chosen here before, else what the browser asks for. */
 export function preferred(): Language {
-  const kept = localStorage.getItem(KEPT_AS);
-  if (kept === 'en' || kept === 'pt-BR') return kept;
+  const chosen = kept(KEPT_AS);
+  if (chosen === 'en' || chosen === 'pt-BR') return chosen;
   const first = navigator.languages.find((each) => /^(en|pt)\b/i.test(each));
   return first !== undefined && /^pt/i.test(first) ? 'pt-BR' : 'en';
 }
 
-export function keep(language: Language): void {
-  localStorage.setItem(KEPT_AS, language);
+export function choose(language: Language): void {
+  keep(KEPT_AS, language);
 }

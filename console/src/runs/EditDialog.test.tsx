@@ -1,8 +1,7 @@
 import { configure, fireEvent, screen, waitFor } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
-import type { Letter, Permission } from '@/api/types';
-import { expectAccessible, problem, serve, show, somebody, type Sent } from '@/shared/testing/render';
-import { EditDialog } from './EditDialog';
+import { expectAccessible, problem, serve } from '@/shared/testing/render';
+import { aLetter, AROUND, DATA, MASKED, open, REVEAL, reveal, SAVE, saves } from './edit.testing';
 import { aPreview, USUAL } from './samples.testing';
 
 // The editor draws with what jsdom lacks; what it is given and gives back is a text.
@@ -16,44 +15,6 @@ vi.mock('./PayloadMirror', () => ({
 }));
 configure({ asyncUtilTimeout: 10_000 });
 vi.setConfig({ testTimeout: 40_000 });
-
-const ALL: Permission[] = ['letters:read', 'letters:reveal', 'letters:edit', 'runs:make'];
-const AROUND = ['{"message_id":"m","timestamp":"t","version":"1.0","source":"s","queue":"orders","data":', ',"metadata":{},"error":null,"retry_count":0}'] as const;
-const DATA = '{"cpf":"529.982.247-25","big":12345678901234567890,"price":1.10}';
-
-function aLetter(data: string, more: Partial<Letter> = {}, headers: unknown[] = [['tenant', 'acme']]): Letter {
-  const message = {
-    id: 'm',
-    source: 's',
-    queue: 'orders',
-    sent_at: '2026-11-16T10:00:00Z',
-    headers,
-    key: null,
-    key_encoding: null,
-    body: AROUND[0] + data + AROUND[1],
-    body_encoding: 'utf-8' as const,
-    properties: null,
-  };
-  return { id: 'l1', status: 'PENDING', queue: 'orders', revision: 0, unreadable: null, message, revisions: [], failures: [], history: [], ...more } as unknown as Letter;
-}
-
-const MASKED = aLetter('{"cpf":"[masked]","big":12345678901234567890,"price":1.10}');
-const REVEAL = 'POST /api/v1/dlq/l1/reveal';
-const SAVE = 'POST /api/v1/dlq/l1/revisions';
-const saves = (sent: Sent[]) => sent.filter((each) => each.path.endsWith('/revisions')).map((each) => each.body as Record<string, unknown>);
-
-function open(letter: Letter = MASKED, permissions: Permission[] = ALL) {
-  const onSaved = vi.fn();
-  const onClose = vi.fn();
-  const shown = show(<EditDialog letter={letter} opened onClose={onClose} onSaved={onSaved} />, { me: somebody(permissions), at: '/letters/l1' });
-  return { ...shown, onSaved, onClose };
-}
-
-async function reveal(user: ReturnType<typeof open>['user']) {
-  await user.type(await screen.findByLabelText(/^Why/), 'wrong price');
-  await user.click(screen.getByRole('button', { name: 'Show the real text and edit it' }));
-  return screen.findByRole('textbox', { name: 'Payload' });
-}
 
 test('what is edited is the real text, and what is saved has every byte of it', async () => {
   const sent = serve({ [REVEAL]: aLetter(DATA), [SAVE]: { number: 1 } });
@@ -95,39 +56,6 @@ test('whoever may not reveal can change it by operations', async () => {
   await user.click(screen.getByRole('button', { name: 'Change it by operations instead' }));
   expect(await screen.findByLabelText('Place')).toBeInTheDocument();
   expect(sent.some((each) => each.path.endsWith('/reveal'))).toBe(false);
-});
-
-test('somebody quicker is shown, and what was not touched here stays theirs', async () => {
-  let revealed = 0;
-  let saved = 0;
-  const theirs = aLetter(DATA.replace('"big"', '"mine":1,"big"'), { revision: 1, revisions: [{ number: 1, by: 'bob', at: '2026-11-16T10:00:00Z', reason: 'quick' }] as never }, [['tenant', 'other']]);
-  const sent = serve({
-    [REVEAL]: () => (++revealed === 1 ? aLetter(DATA) : theirs),
-    [SAVE]: () => (++saved === 1 ? problem(412, 'edited meanwhile') : { number: 2 }),
-  });
-  const { user, onSaved } = open();
-  const editor = await reveal(user);
-  fireEvent.change(editor, { target: { value: '{"price": 2}' } });
-  await user.click(screen.getByRole('button', { name: 'Save as a new revision' }));
-  expect(await screen.findByText(/Somebody else was quicker: revision 1/)).toBeInTheDocument();
-  expect(screen.getByRole('textbox', { name: 'Payload' })).toHaveValue('{"price": 2}');
-  expect(screen.getByTestId('original')).toHaveTextContent('"mine": 1');
-  expect(screen.getByRole('button', { name: 'Save as a new revision' })).toBeDisabled();
-  await user.click(screen.getByRole('button', { name: 'Go on with mine, on top of theirs' }));
-  await user.click(screen.getByRole('button', { name: 'Save as a new revision' }));
-  await waitFor(() => expect(onSaved).toHaveBeenCalledWith(2));
-  expect(saves(sent)[1]).toEqual({ reason: 'wrong price', body: `${AROUND[0]}{"price":2}${AROUND[1]}`, body_encoding: 'utf-8' });
-});
-
-test('theirs can be taken instead', async () => {
-  let revealed = 0;
-  serve({ [REVEAL]: () => (++revealed === 1 ? aLetter(DATA) : aLetter('{"theirs":1}', { revision: 1 })), [SAVE]: problem(412, 'edited meanwhile') });
-  const { user } = open();
-  fireEvent.change(await reveal(user), { target: { value: '{"price": 2}' } });
-  await user.click(screen.getByRole('button', { name: 'Save as a new revision' }));
-  await user.click(await screen.findByRole('button', { name: 'Take theirs, drop mine' }));
-  await waitFor(() => expect(screen.getByRole('textbox', { name: 'Payload' })).toHaveValue('{\n  "theirs": 1\n}'));
-  expect(screen.getByRole('button', { name: 'Save as a new revision' })).toBeDisabled();
 });
 
 test('data of an envelope that is no JSON cannot be saved, and the place is told', async () => {

@@ -54,7 +54,7 @@ export function PayloadEditor({ revision }: { revision: Revision }) {
       </div>
       <Suspense fallback={<Skeleton height={300} />}>
         <PayloadMirror
-          key={`${revision.version}-${diff}`}
+          key={`${revision.version}-${json}`}
           text={revision.text}
           original={diff ? revision.original : null}
           language={json ? 'json' : 'text'}

@@ -1,6 +1,6 @@
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { unifiedMergeView } from '@codemirror/merge';
-import { EditorState, Text } from '@codemirror/state';
+import { Compartment, EditorState, Text, type Extension } from '@codemirror/state';
 import { EditorView, keymap } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
 import { codeExtensions, mountEditor } from '@/shared/code-mirror';
@@ -29,19 +29,20 @@ const look = EditorView.theme({
 /** A carriage return is a character like others here: whoever saves must get back what was there. */
 const linesOf = (text: string) => Text.of(text.split('\n'));
 
+const against = (original: string): Extension =>
+  unifiedMergeView({ original: linesOf(original), mergeControls: false, diffConfig: { scanLimit: 1000, timeout: 300 } });
+
 export default function PayloadMirror({ text, original, language, label, onChange }: Props) {
   const host = useRef<HTMLDivElement>(null);
-  const first = useRef({ text, original, language, label, onChange });
+  const mirror = useRef<EditorView>(null);
+  const compared = useRef(new Compartment());
+  const first = useRef({ text, language, label, onChange });
   useEffect(() => {
     first.current.onChange = onChange;
   }, [onChange]);
   useEffect(() => {
     if (host.current === null) return;
     const given = first.current;
-    const merge =
-      given.original === null
-        ? []
-        : unifiedMergeView({ original: linesOf(given.original), mergeControls: false, diffConfig: { scanLimit: 1000, timeout: 300 } });
     const view = mountEditor(host.current, given.text, [
       EditorState.lineSeparator.of('\n'),
       ...codeExtensions(given.language),
@@ -52,9 +53,15 @@ export default function PayloadMirror({ text, original, language, label, onChang
       EditorView.updateListener.of((update) => {
         if (update.docChanged) first.current.onChange(update.state.doc.toString());
       }),
-      merge,
+      compared.current.of([]),
     ]);
+    mirror.current = view;
     return () => view.destroy();
   }, []);
+  // Whoever types meanwhile goes on typing: only what it is compared with is another.
+  useEffect(() => {
+    mirror.current?.dispatch({ effects: compared.current.reconfigure([]) });
+    if (original !== null) mirror.current?.dispatch({ effects: compared.current.reconfigure(against(original)) });
+  }, [original]);
   return <div ref={host} className={classes.editor} data-testid="payload-editor" />;
 }

@@ -70,6 +70,17 @@ test('without events the run is asked about every few seconds', async () => {
   vi.useRealTimers();
 });
 
+test('a run is loaded once, and again when the stream tells of another state', async () => {
+  const sent = serving(aRun());
+  open();
+  await screen.findByText('0 of 100 sent');
+  const asked = () => sent.filter((each) => each.path === `/api/v1/runs/${ID}`).length;
+  await act(() => Promise.resolve());
+  expect(asked()).toBe(1);
+  act(() => Source.newest!.tell({ id: ID, status: 'PAUSED' }));
+  await waitFor(() => expect(asked()).toBe(2));
+});
+
 test('pausing is confirmed, with what it means', async () => {
   const sent = serving(aRun({ progress: { taken: 30, sent: 30 } }), { [`POST /api/v1/runs/${ID}/pause`]: { run: aRun({ status: 'PAUSED' }) } });
   const { user } = open();

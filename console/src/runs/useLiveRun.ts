@@ -1,4 +1,4 @@
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 import { hasEnded } from '@/api/events';
 import { useRun, useRunNews } from '@/api/runs';
 import { useLive } from '@/shared/live';
@@ -29,8 +29,12 @@ export function useLiveRun(id: string) {
   }, [live, shown, pace, refetch]);
   // The stream tells that something changed; the history tells who did it.
   const status = run?.status;
+  const known = useRef<{ id: string; status: string }>(null);
   useEffect(() => {
-    if (status !== undefined) void refetch({ cancelRefetch: false });
-  }, [status, refetch]);
+    if (status === undefined) return;
+    const changed = known.current?.id === id && known.current.status !== status;
+    known.current = { id, status };
+    if (changed) void refetch({ cancelRefetch: false });
+  }, [id, status, refetch]);
   return { query, freshness };
 }

@@ -3,43 +3,30 @@ import { useRevealToEdit, type LetterToEdit } from '@/api/letter-to-edit';
 import { useRevise } from '@/api/letters';
 import { problemFrom } from '@/api/problem';
 import { bodyDiffers, bodyOf, shownOf, writtenOf, type Bytes } from './edit-body';
-import { givenHeaders, headersDiffer, rowsOf } from './header-rows';
+import { givenHeaders, headersDiffer, type HeaderRow } from './header-rows';
 import { oneLine, pretty } from './json-layout';
+import { draftOf, onTopOf, showingAs, withText } from './revision-draft';
 
 const OUTDATED = 412;
 
 /** What is edited, on top of which revision, and how it is saved. */
 export function useRevision(first: LetterToEdit, onDirty: (dirty: boolean) => void) {
-  const [base, setBase] = useState(first);
-  const [bytes, setBytes] = useState<Bytes>('hex');
-  const [text, setText] = useState(() => shownOf(bodyOf(first), 'hex'));
-  const [rows, setRows] = useState(() => rowsOf(first.headers));
-  /** Counts what replaced the text from outside of the editor. */
-  const [version, setVersion] = useState(0);
-  const [undecided, setUndecided] = useState(false);
+  const [draft, setDraft] = useState(() => draftOf(first));
+  const { base, body, bytes, text, rows, undecided } = draft;
   const revise = useRevise(first.letter.id);
   const look = useRevealToEdit(first.letter.id);
-  const body = useMemo(() => bodyOf(base), [base]);
-  const original = useMemo(() => shownOf(body, bytes), [body, bytes]);
+  const original = useMemo(() => shownOf(bodyOf(base), bytes), [base, bytes]);
   const written = useMemo(() => writtenOf(body, text, bytes), [body, text, bytes]);
   const payloadChanged = bodyDiffers(base, written);
   const headersChanged = headersDiffer(base.headers, rows);
   const dirty = payloadChanged || headersChanged;
   useEffect(() => onDirty(dirty), [dirty, onDirty]);
 
-  const put = (next: string) => {
-    setText(next);
-    setVersion((old) => old + 1);
-  };
   const outdated = async (reason: string) => {
     const theirs = await look.mutateAsync(reason);
-    // What was not touched here is theirs; and a text cannot be compared with bytes.
-    if (!payloadChanged || bodyOf(theirs).kind !== body.kind) put(shownOf(bodyOf(theirs), bytes));
-    if (!headersChanged) setRows(rowsOf(theirs.headers));
-    setBase(theirs);
     revise.reset();
-    setVersion((old) => old + 1);
-    setUndecided(true);
+    // Of the draft as it is by then: whoever waits for an answer types on.
+    setDraft((now) => onTopOf(now, theirs));
   };
   const save = async (reason: string): Promise<number | null> => {
     if (written.given === null || undecided) return null;
@@ -58,35 +45,21 @@ export function useRevision(first: LetterToEdit, onDirty: (dirty: boolean) => vo
     }
   };
   return {
-    base,
-    body,
-    bytes,
-    text,
+    ...draft,
     original,
     written,
-    rows,
-    version,
-    undecided,
     payloadChanged,
     headersChanged,
     dirty,
     busy: revise.isPending || look.isPending,
     error: look.error ?? revise.error,
-    setText,
-    setRows,
+    setText: (next: string) => setDraft((now) => ({ ...now, text: next })),
+    setRows: (next: HeaderRow[]) => setDraft((now) => ({ ...now, rows: next })),
     save,
-    format: () => put(pretty(oneLine(text, ''))),
-    showAs: (next: Bytes) => {
-      setBytes(next);
-      const now = writtenOf(body, text, bytes).given;
-      put(now === null ? shownOf(body, next) : shownOf({ kind: 'bytes', base64: now.body }, next));
-    },
-    keepMine: () => setUndecided(false),
-    takeTheirs: () => {
-      put(original);
-      setRows(rowsOf(base.headers));
-      setUndecided(false);
-    },
+    format: () => setDraft((now) => withText(now, pretty(oneLine(now.text, '')))),
+    showAs: (next: Bytes) => setDraft((now) => showingAs(now, next)),
+    keepMine: () => setDraft((now) => ({ ...now, undecided: false })),
+    takeTheirs: () => setDraft((now) => ({ ...draftOf(now.base, now.bytes), version: now.version + 1 })),
   };
 }
 

@@ -14,7 +14,10 @@ interface Props {
   children: ReactNode;
 }
 
-/** A dialog with fields. It stays open, with the problem, if what was asked for fails. */
+/**
+ * A dialog with fields. It stays open, with the problem, if what was asked for fails; and until the answer is there:
+ * what it tells may be told once.
+ */
 export function FormDialog({ title, onClose, submit, ready, onSubmit, children }: Props) {
   const { shared } = useText();
   const [busy, setBusy] = useState(false);
@@ -28,7 +31,15 @@ export function FormDialog({ title, onClose, submit, ready, onSubmit, children }
       .finally(() => setBusy(false));
   };
   return (
-    <Modal opened onClose={onClose} title={title} size="lg" closeButtonProps={{ 'aria-label': shared.close }}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={title}
+      size="lg"
+      closeOnEscape={!busy}
+      closeOnClickOutside={!busy}
+      closeButtonProps={{ 'aria-label': shared.close, disabled: busy }}
+    >
       <form
         className={classes.form}
         autoComplete="off"
@@ -40,7 +51,7 @@ export function FormDialog({ title, onClose, submit, ready, onSubmit, children }
         {children}
         {problem !== null && <ProblemNote error={problem} />}
         <div className={classes.buttons}>
-          <Button size="sm" onClick={onClose}>
+          <Button size="sm" disabled={busy} onClick={onClose}>
             {shared.cancel}
           </Button>
           <Button size="sm" type="submit" variant="filled" disabled={!ready} loading={busy}>

@@ -100,6 +100,20 @@ test('a token is made, and shown once', async () => {
   await waitFor(() => expect(screen.queryByText('rdv_t1_secret')).toBeNull());
 });
 
+test('a token that is being made cannot be closed away: it is shown once', async () => {
+  let answer: (made: unknown) => void = () => undefined;
+  serve({ ...replies, 'POST /api/v1/tokens': () => new Promise((done) => (answer = done)) });
+  const { user } = page('tokens');
+  await user.click(await screen.findByRole('button', { name: 'New token' }));
+  await user.type(await screen.findByLabelText(/^Name/), 'deploy{Enter}');
+  expect(screen.getByRole('button', { name: 'Cancel' })).toBeDisabled();
+  expect(screen.getByRole('button', { name: 'Close' })).toBeDisabled();
+  await user.keyboard('{Escape}');
+  await user.click(document.querySelector('.mantine-Modal-overlay')!);
+  answer({ token: TOKEN, text: 'rdv_t1_secret' });
+  expect(await screen.findByText('rdv_t1_secret')).toBeInTheDocument();
+});
+
 test('a token that cannot be made says why, and nothing typed is lost', async () => {
   serve({ ...replies, 'POST /api/v1/tokens': problem(422, 'a token holds for a minute to 365 days') });
   const { user } = page('tokens');
@@ -160,6 +174,19 @@ test('roles are changed; those of oneself with a warning', async () => {
   await waitFor(() =>
     expect(sent.find(({ method }) => method === 'PATCH')?.body).toEqual({ grants: [{ role: 'viewer', queues: ['orders'] }], reason: '' }),
   );
+});
+
+test.each(['Change roles', 'Set a new password', 'Disable, and end all sessions'])('the focus goes back to the button: %s', async (item) => {
+  serve(replies);
+  const { user } = page('users');
+  const button = await screen.findByRole('button', { name: 'Change bob' });
+  await user.click(button);
+  await user.click(await screen.findByRole('menuitem', { name: item }));
+  const dialog = await screen.findByRole('dialog');
+  await waitFor(() => expect(dialog).toContainElement(document.activeElement as HTMLElement));
+  await user.click(within(dialog).getByRole('button', { name: 'Cancel' }));
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+  await waitFor(() => expect(button).toHaveFocus());
 });
 
 test('a user is added with a password of 12 characters at least', async () => {

@@ -8,6 +8,7 @@ import { PasswordField } from '@/shared/PasswordField';
 import { useSession } from '@/shared/session';
 import { useToasts } from '@/shared/toasts';
 import { visible } from '@/shared/untrusted';
+import { useFocusBack } from '@/shared/useFocusBack';
 import { FormDialog } from './Form';
 import { GrantEditor } from './GrantEditor';
 import { draftOf, grantOf } from './grants';
@@ -15,16 +16,19 @@ import classes from './Settings.module.css';
 
 interface Props {
   user: User;
+  /** Where the focus goes when the dialog is gone. */
+  opener: HTMLElement | null;
   onClose: () => void;
 }
 
 export const SHORTEST_PASSWORD = 12;
 
 /** Changes the user, says so, and closes; what fails is thrown. */
-function useChange({ user, onClose }: Props) {
+function useChange({ user, opener, onClose }: Props) {
   const { users: text } = useText().settings;
   const toast = useToasts();
   const save = useChangeUser();
+  useFocusBack(opener);
   return async (change: UserChange) => {
     await save.mutateAsync({ name: user.name, change });
     save.reset();

@@ -1,5 +1,6 @@
 import { Button, Menu } from '@mantine/core';
 import { IconBan, IconCheck, IconChevronDown } from '@tabler/icons-react';
+import { useRef } from 'react';
 import type { User } from '@/api/types';
 import { useText } from '@/locales/language';
 import { Heads } from '@/shared/Heads';
@@ -15,7 +16,8 @@ export type Wish = 'grants' | 'password' | 'switch';
 
 interface Props {
   users: readonly User[];
-  onWish: (wish: Wish, user: User) => void;
+  /** Told what opened the menu, so that the focus can go back there. */
+  onWish: (wish: Wish, user: User, opener: HTMLElement | null) => void;
 }
 
 export function UserTable({ users, onWish }: Props) {
@@ -25,14 +27,16 @@ export function UserTable({ users, onWish }: Props) {
       <Heads columns={columns} unseen={act} />
       <tbody>
         {users.map((user) => (
-          <Row key={user.name} user={user} onWish={(wish) => onWish(wish, user)} />
+          <Row key={user.name} user={user} onWish={(wish, opener) => onWish(wish, user, opener)} />
         ))}
       </tbody>
     </table>
   );
 }
 
-function Row({ user, onWish }: { user: User; onWish: (wish: Wish) => void }) {
+type Wished = (wish: Wish, opener: HTMLElement | null) => void;
+
+function Row({ user, onWish }: { user: User; onWish: Wished }) {
   const { settings } = useText();
   const { users: text } = settings;
   const me = useSession();
@@ -67,20 +71,27 @@ function Row({ user, onWish }: { user: User; onWish: (wish: Wish) => void }) {
   );
 }
 
-function Actions({ user, disabled, onWish }: { user: User; disabled: boolean; onWish: (wish: Wish) => void }) {
+function Actions({ user, disabled, onWish }: { user: User; disabled: boolean; onWish: Wished }) {
   const { users: text } = useText().settings;
+  const opener = useRef<HTMLButtonElement>(null);
+  const wish = (what: Wish) => onWish(what, opener.current);
   return (
     <Menu position="bottom-end">
       <Menu.Target>
-        <Button disabled={disabled} aria-label={text.changeOf(visible(user.name))} rightSection={<IconChevronDown size={13} aria-hidden />}>
+        <Button
+          ref={opener}
+          disabled={disabled}
+          aria-label={text.changeOf(visible(user.name))}
+          rightSection={<IconChevronDown size={13} aria-hidden />}
+        >
           {text.change}
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Item onClick={() => onWish('grants')}>{text.grants}</Menu.Item>
-        <Menu.Item onClick={() => onWish('password')}>{text.password}</Menu.Item>
+        <Menu.Item onClick={() => wish('grants')}>{text.grants}</Menu.Item>
+        <Menu.Item onClick={() => wish('password')}>{text.password}</Menu.Item>
         <Menu.Divider />
-        <Menu.Item onClick={() => onWish('switch')} {...(user.disabled ? {} : { color: 'red' })}>
+        <Menu.Item onClick={() => wish('switch')} {...(user.disabled ? {} : { color: 'red' })}>
           {user.disabled ? text.enable : text.disable}
         </Menu.Item>
       </Menu.Dropdown>

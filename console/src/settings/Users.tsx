@@ -18,7 +18,7 @@ export function Users() {
   const may = useCan()('access:manage');
   const query = useUsers(may);
   const [adding, setAdding] = useState(false);
-  const [wish, setWish] = useState<{ what: Wish; user: User } | null>(null);
+  const [wish, setWish] = useState<{ what: Wish; user: User; opener: HTMLElement | null } | null>(null);
   const done = () => setWish(null);
   const add = (
     <Permitted to="access:manage">
@@ -33,15 +33,15 @@ export function Users() {
     <Section title={settings.tabs.users} intro={text.intro} actions={add} flush>
       {may ? (
         <DataState query={query} isEmpty={({ items }) => items.length === 0} empty={<EmptyState {...text.empty} icon={IconUsers} />}>
-          {({ items }) => <UserTable users={items} onWish={(what, user) => setWish({ what, user })} />}
+          {({ items }) => <UserTable users={items} onWish={(what, user, opener) => setWish({ what, user, opener })} />}
         </DataState>
       ) : (
         <EmptyState {...settings.locked('access:manage')} icon={IconLock} />
       )}
       {adding && <NewUser onClose={() => setAdding(false)} />}
-      {wish?.what === 'grants' && <GrantsDialog user={wish.user} onClose={done} />}
-      {wish?.what === 'password' && <PasswordDialog user={wish.user} onClose={done} />}
-      {wish?.what === 'switch' && <SwitchDialog user={wish.user} onClose={done} />}
+      {wish?.what === 'grants' && <GrantsDialog {...wish} onClose={done} />}
+      {wish?.what === 'password' && <PasswordDialog {...wish} onClose={done} />}
+      {wish?.what === 'switch' && <SwitchDialog {...wish} onClose={done} />}
     </Section>
   );
 }

@@ -1,8 +1,10 @@
-import { screen, waitFor } from '@testing-library/react';
-import { expect, test } from 'vitest';
+import { act, screen, waitFor } from '@testing-library/react';
+import { afterEach, expect, test, vi } from 'vitest';
 import { useAddress } from './address';
 import { SearchBox } from './SearchBox';
 import { show } from './testing/render';
+
+afterEach(() => vi.useRealTimers());
 
 function Page() {
   const { get, set } = useAddress();
@@ -26,4 +28,26 @@ test('who types is not interrupted by the answer, and what clears the address cl
   await waitFor(() => expect(router.state.location.hash).toBe('#text=timeout'));
   await user.click(screen.getByRole('button', { name: 'Clear' }));
   await waitFor(() => expect(box).toHaveValue(''));
+});
+
+test('what was typed just before does not come back after it was cleared', async () => {
+  vi.useFakeTimers({ shouldAdvanceTime: true });
+  const { user, router } = show(<Page />);
+  const box = screen.getByRole('textbox', { name: 'Find' });
+  await user.type(box, 'time');
+  await user.click(screen.getByRole('button', { name: 'Clear' }));
+  await act(() => vi.advanceTimersByTimeAsync(1000));
+  expect(router.state.location.hash).toBe('');
+  expect(box).toHaveValue('');
+});
+
+test('what was typed just before does not come back after another address was opened', async () => {
+  vi.useFakeTimers({ shouldAdvanceTime: true });
+  const { user, router } = show(<Page />);
+  const box = screen.getByRole('textbox', { name: 'Find' });
+  await user.type(box, 'time');
+  await act(() => router.navigate('/#text=other'));
+  await act(() => vi.advanceTimersByTimeAsync(1000));
+  expect(router.state.location.hash).toBe('#text=other');
+  expect(box).toHaveValue('other');
 });

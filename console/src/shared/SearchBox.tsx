@@ -1,7 +1,7 @@
 import { TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
-import { useState, type Ref } from 'react';
+import { useEffect, useState, type Ref } from 'react';
 
 interface Props {
   /** What is looked for now, as the address has it. */
@@ -19,11 +19,22 @@ const PAUSE = 300;
 export function SearchBox({ value, label, onSearch, inputRef, className }: Props) {
   const [typed, setTyped] = useState(value);
   const [seen, setSeen] = useState(value);
+  const [asked, setAsked] = useState(value);
+  const [changes, setChanges] = useState(0);
   if (value !== seen) {
     setSeen(value);
-    if (value !== typed.trim()) setTyped(value);
+    if (value !== asked) {
+      setAsked(value);
+      setTyped(value);
+      setChanges(changes + 1);
+    }
   }
-  const ask = useDebouncedCallback((next: string) => onSearch(next.trim(), value !== ''), PAUSE);
+  const ask = useDebouncedCallback((next: string) => {
+    setAsked(next.trim());
+    onSearch(next.trim(), value !== '');
+  }, PAUSE);
+  // What was typed before the address was changed elsewhere is not what is looked for now.
+  useEffect(() => () => ask.cancel(), [changes, ask]);
   return (
     <TextInput
       ref={inputRef}
@@ -37,6 +48,8 @@ export function SearchBox({ value, label, onSearch, inputRef, className }: Props
         setTyped(event.currentTarget.value);
         ask(event.currentTarget.value);
       }}
+      // Whoever goes to something else wants that to come after what they typed: clearing, say.
+      onBlur={() => ask.flush()}
       onKeyDown={(event) => {
         if (event.key === 'Escape') event.currentTarget.blur();
       }}

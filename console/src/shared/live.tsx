@@ -1,4 +1,5 @@
 import { createContext, use, useMemo, useState, type ReactNode } from 'react';
+import { keep, kept } from './kept';
 
 interface Live {
   /** Whether lists refresh by themselves. */
@@ -10,12 +11,12 @@ const LiveContext = createContext<Live>({ live: true, toggle: () => undefined })
 const KEPT_AS = 'redrive.live';
 
 export function LiveProvider({ children }: { children: ReactNode }) {
-  const [live, setLive] = useState(() => localStorage.getItem(KEPT_AS) !== 'off');
+  const [live, setLive] = useState(() => kept(KEPT_AS) !== 'off');
   const value = useMemo(
     () => ({
       live,
       toggle: () => {
-        localStorage.setItem(KEPT_AS, live ? 'off' : 'on');
+        keep(KEPT_AS, live ? 'off' : 'on');
         setLive(!live);
       },
     }),

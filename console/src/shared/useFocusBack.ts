@@ -1,8 +1,11 @@
 import { useEffect, useState } from 'react';
 
-/** For dialogs that are there only while they are open: when they are gone, the focus is where it was before. */
-export function useFocusBack(): void {
-  const [before] = useState(() => document.activeElement);
+/**
+ * For dialogs that are there only while they are open: when they are gone, the focus is where it was before, or on what
+ * opened them, where that was a menu which is gone as well.
+ */
+export function useFocusBack(opener?: HTMLElement | null): void {
+  const [before] = useState(() => opener ?? document.activeElement);
   useEffect(
     () => () => {
       setTimeout(() => {

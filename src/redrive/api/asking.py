@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
@@ -12,11 +13,12 @@ from redrive.dead_letter import Status
 from redrive.letter_query import LetterQuery
 
 _LONGEST = 8192
+_BEGINS_WITH_A_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def _written(value: str) -> str:
-    """A number would be read as seconds since 1970, which nobody means."""
-    if value.replace(".", "", 1).lstrip("+-").isdigit():
+    """A number, however it is written (2.2e-313), would be read as seconds since 1970, which nobody means."""
+    if not _BEGINS_WITH_A_DAY.match(value):
         raise ValueError("should be written like 2026-05-17T12:00:00Z")
     return value
 

@@ -26,8 +26,8 @@ class QueueList(msgspec.Struct, kw_only=True):
 async def list_queues(
     desk: AtDesk,
     queue: Annotated[
-        list[str] | None, Query(max_length=MAX_PAGE, description="Only this one and its own; repeatable.")
-    ] = None,
+        tuple[str, ...], Query(max_length=MAX_PAGE, description="Only this one and its own; repeatable.")
+    ] = (),
 ) -> Response:
-    found, incomplete = await desk.queues(queue or ())
+    found, incomplete = await desk.queues(queue)
     return answer(QueueList(items=found, incomplete=incomplete))

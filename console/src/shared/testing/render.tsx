@@ -68,8 +68,9 @@ export interface Sent {
 type Reply = unknown;
 
 /**
- * The server for this test: `{ 'GET /api/v1/queues': { items: [] } }`. A function is told what was sent; a Response
- * is sent as it is. What is not named is 404. Gives back the list of what was asked, as it grows.
+ * The server for this test: `{ 'GET /api/v1/queues': { items: [] } }`. A function is told what was sent, and may
+ * answer later by a promise; a Response is sent as it is. What is not named is 404. Gives back the list of what was
+ * asked, as it grows.
  */
 export function serve(replies: Record<string, Reply>): Sent[] {
   const all: Sent[] = [];
@@ -80,11 +81,15 @@ export function serve(replies: Record<string, Reply>): Sent[] {
     all.push(sent);
     const found = replies[`${sent.method} ${pathname}`];
     const reply: unknown = typeof found === 'function' ? (found as (sent: Sent) => unknown)(sent) : found;
-    if (reply instanceof Response) return Promise.resolve(reply.clone());
-    if (reply === undefined) return Promise.resolve(problem(404, 'nothing there'));
-    return Promise.resolve(new Response(JSON.stringify(reply), { headers: { 'content-type': 'application/json' } }));
+    return Promise.resolve(reply).then(responseOf);
   });
   return all;
+}
+
+function responseOf(reply: unknown): Response {
+  if (reply instanceof Response) return reply.clone();
+  if (reply === undefined) return problem(404, 'nothing there');
+  return new Response(JSON.stringify(reply), { headers: { 'content-type': 'application/json' } });
 }
 
 /** An answer that tells of a problem. */
