@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres rabbitmq chromium run test lint bench chaos mutants clean screenshots console console-types console-lint console-test console-where-node-is
+.PHONY: help setup postgres rabbitmq kafka chromium run test lint bench chaos mutants clean screenshots console console-types console-lint console-test console-where-node-is
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +18,7 @@ setup: $(READY) console-where-node-is ## Make .venv with redrive and everything 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "redrive needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench,postgres,rabbitmq,schema,server]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench,kafka,postgres,rabbitmq,schema,server]'
 	@touch $(READY)
 
 # The console is built by Node.js where there is one. Without it everything else works, and the page at / says how.
@@ -91,6 +91,15 @@ rabbitmq: ## Install RabbitMQ's programs if the tests would miss them
 	  echo 'no RabbitMQ or amqp-tools here, so their tests will be skipped: apt-get install rabbitmq-server amqp-tools openssl (as root), or set REDRIVE_TEST_RABBITMQ=amqp://...'; \
 	fi
 
+# Java's own programs run it, and Maven fetches it once, into the user's cache.
+kafka: $(READY) ## Fetch Kafka into ~/.cache/redrive if the tests would miss it
+	@if [ -n "$$REDRIVE_TEST_KAFKA" ]; then exit 0; fi; \
+	if ! { command -v javac && command -v mvn; } >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jdk-headless maven || exit 1; \
+	fi; \
+	PYTHONPATH=tests $(BIN)/python -m support.kafka_server
+
 # Debian's own, for the tests of the console: Playwright's programs drive it, and its own browser is not needed.
 chromium: ## Install chromium if the tests would miss it
 	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then \
@@ -109,7 +118,7 @@ $(GENERATOR): $(READY)
 	$(VENV)/generator/bin/python -m pip install --quiet --disable-pip-version-check 'openapi-python-client==0.29.1'
 	@touch $(GENERATOR)
 
-test: setup postgres rabbitmq chromium $(GENERATOR) console-test ## Run all tests (ARGS="-n 0 -k name" for some, in one process)
+test: setup postgres rabbitmq kafka chromium $(GENERATOR) console-test ## Run all tests (ARGS="-n 0 -k name" for some, in one process)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: setup console-lint ## ruff, mypy, import-linter; eslint, tsc, types and size of the console
@@ -124,7 +133,7 @@ bench: setup ## List the benchmarks, or run one: make bench NAME=embedded (ARGS=
 screenshots: setup chromium ## Pictures of the console's pages into docs/images (ARGS="overview run" for some)
 	@$(BIN)/python -m tools.screenshots $(ARGS)
 
-chaos: setup postgres rabbitmq ## The long kill tests: make chaos KILLS=2000
+chaos: setup postgres rabbitmq kafka ## The long kill tests: make chaos KILLS=2000
 	@PYTHONPATH=tests $(BIN)/python -m support.debian_13
 	REDRIVE_TEST_RABBITMQ_4=1 REDRIVE_CHAOS_KILLS=$(or $(KILLS),2000) REDRIVE_ENGINE_KILLS=$(or $(ENGINE_KILLS),500) \
 	  REDRIVE_STATEFUL_STEPS=$(or $(STEPS),500000) REDRIVE_API_CASES=$(or $(CASES),50000) $(BIN)/python -m pytest tests/chaos tests/stateful tests/acceptance/test_api_schema.py tests/contract/test_search_equivalence.py $(ARGS)

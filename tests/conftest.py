@@ -1,6 +1,7 @@
 """No test depends on how fast the machine is: hypothesis would otherwise measure every example.
 
-PostgreSQL and RabbitMQ are started once each, by the first test that asks for them, in each of pytest's processes.
+PostgreSQL and RabbitMQ are started once each, by the first test that asks for them, in each of pytest's processes;
+Kafka once for all of them.
 Nobody waits for a disk: the folders of the tests are in memory, those of failed tests stay.
 """
 
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support import postgres_server, rabbitmq_server
+from support import compiled_once, kafka_server, postgres_server, rabbitmq_server
 from support.in_memory import folder_in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from support.kafka_server import KafkaServer, PrivateKafka
     from support.postgres_server import PostgresServer, PrivatePostgres
     from support.rabbitmq_server import PrivateRabbit, RabbitServer
 
@@ -27,6 +29,8 @@ settings.load_profile("unhurried")
 
 # Whoever starts the tests in the background of a script has Ctrl-C ignored, and every child would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+compiled_once.share()
 
 if (in_memory := folder_in_memory()) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", in_memory)  # pytest's own name for where `tmp_path` is
@@ -101,3 +105,26 @@ def own_rabbitmq(second_rabbitmq: PrivateRabbit) -> PrivateRabbit:
     """A node for this test alone, which it may stop, start, kill and set with `ctl`. It listens for TLS too."""
     second_rabbitmq.renew()
     return second_rabbitmq
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaServer]:
+    """The broker of all sessions of this run: `kafka.new_topic()` gives the name of an empty topic."""
+    server = kafka_server.available()
+    yield server
+    server.clean_up()
+
+
+@pytest.fixture(scope="session")
+def second_kafka() -> Iterator[PrivateKafka]:
+    """Not for tests: they ask for `own_kafka`, which is this broker without topics."""
+    server = kafka_server.own()
+    yield server
+    server.clean_up()
+
+
+@pytest.fixture
+def own_kafka(second_kafka: PrivateKafka) -> PrivateKafka:
+    """A broker for this test alone, which it may stop, start and kill."""
+    second_kafka.renew()
+    return second_kafka
