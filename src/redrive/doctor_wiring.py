@@ -13,6 +13,7 @@ from redrive.encryption_wiring import key_source
 from redrive.errors import RedriveError, Unreachable
 from redrive.finding import problem
 from redrive.planning import plan
+from redrive.retry_waits import waits_of
 from redrive.transports.inspection import Expected, ExpectedQueue, open_inspector
 from redrive.upkeep.doctor import examine_broker, examine_journal, examine_keys, examine_spool, examine_store
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from redrive.finding import Finding
+    from redrive.rabbitmq_settings import RabbitSettings
     from redrive.settings import Settings
     from redrive.transports import Transport
     from redrive.transports.inspection import Figures, Inspector
@@ -88,11 +90,19 @@ def inspector_of(settings: Settings, transport: Transport) -> Inspector:
 
 
 def _options(settings: Settings) -> dict[str, Any]:
-    if not settings.broker.on_rabbitmq:
-        return {}
+    if settings.broker.on_rabbitmq:
+        return _rabbitmq_options(settings.broker.rabbitmq)
+    if settings.broker.on_kafka:
+        from redrive.kafka_wiring import is_group_named  # noqa: PLC0415  only those who use it
+
+        declares = settings.broker.kafka.declare == "missing"
+        return {"declares": declares, "named": is_group_named(settings)}
+    return {}
+
+
+def _rabbitmq_options(rabbit: RabbitSettings) -> dict[str, Any]:
     from redrive.transports.rabbitmq.address import security  # noqa: PLC0415  only those who use it
 
-    rabbit = settings.broker.rabbitmq
     files = {"ca": rabbit.tls_ca, "certificate": rabbit.tls_certificate, "key": rabbit.tls_key}
     return {
         "management_url": rabbit.management_url and rabbit.management_url.reveal(),
@@ -112,9 +122,11 @@ def _expected_queue(settings: Settings, app: App, name: str, *, handled: bool) -
     planned = plan(app, name, settings)
     retry, options = planned.policy.retry, planned.options
     prefetch = options.prefetch or options.concurrency
+    waits = max(waits_of(retry), default=0.0)
     if planned.timeout is None:
-        return ExpectedQueue(name=name, longest=None, prefetch=prefetch, handled=handled)
+        return ExpectedQueue(name=name, longest=None, prefetch=prefetch, waits=waits, handled=handled)
     # Of those fetched together the last one waits until the others are done.
     rounds = math.ceil(prefetch / options.concurrency)
     attempts = planned.timeout * (1 + retry.immediate) + retry.immediate_delay * retry.immediate
-    return ExpectedQueue(name=name, longest=rounds * attempts, prefetch=prefetch, handled=handled)
+    longest = rounds * attempts
+    return ExpectedQueue(name=name, longest=longest, prefetch=prefetch, waits=waits, handled=handled)

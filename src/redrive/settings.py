@@ -22,7 +22,9 @@ from redrive.access_settings import AccessSettings, OidcSettings
 from redrive.audit_settings import AuditSettings
 from redrive.dead_letter import MAX_GENERATIONS
 from redrive.encryption_settings import EncryptionSettings
+from redrive.kafka_settings import KafkaSettings
 from redrive.policy import MAX_IN_PLACE
+from redrive.rabbitmq_settings import RabbitSettings
 from redrive.secret_url import SecretUrl
 from redrive.section import Section
 from redrive.server_settings import ServerSettings
@@ -33,7 +35,6 @@ from redrive.setting_values import (
     FilterText,
     JsonPaths,
     OptionalDelays,
-    OptionalName,
     OptionalOrder,
     OptionalPath,
     OptionalPositive,
@@ -43,7 +44,6 @@ from redrive.setting_values import (
     OptionalShare,
     OptionalTemplate,
     OptionalTimeout,
-    OptionalUrl,
     OptionalWindow,
     Positive,
     QueueNames,
@@ -73,58 +73,10 @@ class AppSettings(Section):
     """The store belongs to the first one that works with it, and others are refused. Empty: not checked."""
 
 
-class RabbitSettings(Section):
-    """For `amqp://` and `amqps://` alone."""
-
-    topology: Literal["delay-queues", "plain-queues", "ttl-loop", "dead-letter-exchange"] = "delay-queues"
-    queue_type: Annotated[Literal["quorum", "classic"] | None, BeforeValidator(unset)] = None
-    """Of queues that are made. None: quorum, but for those of plain-queues, which other services declare too."""
-    declare: Literal["missing", "never"] = "missing"
-    """never: what `redrive setup` has not made is not made."""
-    max_priority: Annotated[Annotated[Positive, Field(le=255)] | None, BeforeValidator(unset)] = None
-    """Classic queues only."""
-    persistent: bool = True
-    """False: what the app sends is lost when the broker stops; retries and dead letters never are. S2:
-    EnablePersistence.
-    """
-    exchange: OptionalName = None
-    """ttl-loop: through which messages come back. None: `<app>.workers`."""
-    dead_letter_exchange: OptionalName = None
-    """None: ttl-loop `<exchange>.deadletter`, dead-letter-exchange `dlx.<app>`. S2: DeadLetterExchange."""
-    dead_letter_routing_key: Annotated[str, Field(min_length=1)] = "deadletter"
-    """dead-letter-exchange: followed by `.<queue>`. S2: DeadLetterRoutingKey."""
-    automatic_dlx: bool = True
-    """dead-letter-exchange: whether queues name the exchange in their arguments. S2: EnableAutomaticDlx."""
-    dead_letter_ttl: OptionalSeconds = None
-    """dead-letter-exchange: what lies longer in `dlq.{queue}` goes to `dlq.{queue}.expired`. None: it stays."""
-    heartbeat: Timeout = 30.0
-    connect_timeout: Timeout = 5.0
-    publish_timeout: Timeout = 20.0
-    """How long the broker may take to confirm a message."""
-    consumer_timeout: Timeout = 1800.0
-    """What the broker is configured to: a delivery that is unsettled for longer is taken back."""
-    max_message_size: Bytes = 128 * 2**20
-    """What the broker is configured to."""
-    management_url: OptionalUrl = None
-    """None: the broker's host, port 15672."""
-    tls_ca: OptionalPath = None
-    """None: the authorities that the system trusts."""
-    tls_certificate: OptionalPath = None
-    tls_key: OptionalPath = None
-
-    @model_validator(mode="after")
-    def _sensible(self) -> RabbitSettings:
-        if self.max_priority is not None and self.queue_type != "classic":
-            raise ValueError("max_priority needs queue_type = 'classic': quorum queues take none")
-        if self.tls_key is not None and self.tls_certificate is None:
-            raise ValueError("tls_key needs tls_certificate")
-        return self
-
-
 class BrokerSettings(Section):
     url: Url = SecretUrl("embedded:///redrive-broker.db")
     """`embedded:///FILE` is relative to the working folder, `embedded:////FILE` is absolute; or
-    `amqps://USER:PASSWORD@HOST/VHOST`.
+    `amqps://USER:PASSWORD@HOST/VHOST`, or `kafkas://USER:PASSWORD@HOST,HOST`.
     """
     retry_queue: OptionalTemplate = None
     """None: `{queue}_retry`, or as the topology has it."""
@@ -133,10 +85,20 @@ class BrokerSettings(Section):
     lease: Timeout = 60.0
     """How long a delivery belongs to a worker that no longer says it lives. Embedded broker only."""
     rabbitmq: RabbitSettings = RabbitSettings()
+    kafka: KafkaSettings = KafkaSettings()
 
     @property
     def on_rabbitmq(self) -> bool:
         return self.url.reveal().partition(":")[0] in {"amqp", "amqps"}
+
+    @property
+    def on_kafka(self) -> bool:
+        return self.url.reveal().partition(":")[0] in {"kafka", "kafkas"}
+
+    @property
+    def has_server(self) -> bool:
+        """Its queues are things that somebody makes; else a file has them all."""
+        return self.on_rabbitmq or self.on_kafka
 
     @property
     def loops(self) -> bool:

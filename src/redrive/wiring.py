@@ -55,11 +55,15 @@ def transport(settings: Settings, *, app: str = "") -> Transport:
 
 
 def _broker_options(settings: Settings, app: str) -> dict[str, Any]:
-    if not settings.broker.on_rabbitmq:
-        return {"names": settings.broker.names, "lease": settings.broker.lease}
-    from redrive.rabbitmq_wiring import transport_options  # noqa: PLC0415  only those who use it
+    if settings.broker.on_rabbitmq:
+        from redrive import rabbitmq_wiring  # noqa: PLC0415  only those who use it
 
-    return transport_options(settings, app=app)
+        return rabbitmq_wiring.transport_options(settings, app=app)
+    if settings.broker.on_kafka:
+        from redrive import kafka_wiring  # noqa: PLC0415  as above
+
+        return kafka_wiring.transport_options(settings)
+    return {"names": settings.broker.names, "lease": settings.broker.lease}
 
 
 def store(settings: Settings) -> Store:

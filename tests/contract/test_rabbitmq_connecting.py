@@ -15,7 +15,7 @@ import pytest
 from redrive.clock import new_id
 from redrive.errors import ConfigurationError, PublishRefused, Unreachable
 from redrive.message import Message
-from redrive.transports.rabbitmq import delays
+from redrive.transports import delays
 from redrive.transports.rabbitmq import topology as topologies
 from redrive.transports.rabbitmq.topology import Topology
 from redrive.transports.rabbitmq.topology_choice import Choice, choose

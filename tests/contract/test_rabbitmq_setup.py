@@ -12,12 +12,13 @@ from uuid import uuid4
 import pytest
 
 from redrive.stores.schema import HEAD
-from redrive.transports.rabbitmq.delays import LADDER
-from redrive.transports.rabbitmq.setting_up import Examined, Found, State, complete, examine
+from redrive.transports.delays import LADDER
+from redrive.transports.rabbitmq.setting_up import Examined, Found, complete, examine
 from redrive.transports.rabbitmq.topology import BindingSpec, QueueSpec, Topology
 from redrive.transports.rabbitmq.topology_choice import TOPOLOGIES, Choice, choose
 from redrive.transports.rabbitmq.topology_loop import Loop
 from redrive.transports.rabbitmq.transport import RabbitTransport
+from redrive.transports.setup import State
 from support.desk import Desk, Ended
 from support.rabbitmq_server import RabbitServer, vhost_of
 from support.terminal import on_terminal

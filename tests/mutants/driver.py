@@ -243,7 +243,7 @@ _DECLARING = (
     ),
     Mutant(
         name="delay-rounded-down",
-        file=f"{_HERE}/delays.py",
+        file="transports/delays.py",
         old="    return LADDER[min(bisect_left(LADDER, milliseconds), len(LADDER) - 1)]\n",
         new="    return LADDER[max(bisect_left(LADDER, milliseconds) - 1, 0)]\n",
         why="a retry comes before its time",

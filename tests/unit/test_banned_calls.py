@@ -92,7 +92,7 @@ COMPARED = {
 }
 
 NEVER_MESSAGES = {
-    *("api.console", "api.guards", "edit_parsing", "json_path", "secret_url", "setting_values"),
+    *("api.asking", "api.console", "api.guards", "edit_parsing", "json_path", "secret_url", "setting_values"),
     *("search_grammar", "search_writing", "stores.postgres_options", "transports.rabbitmq.mismatch"),
     *("upkeep.archive", "upkeep.spool_segment"),
 }

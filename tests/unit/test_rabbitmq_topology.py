@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from redrive.errors import ConfigurationError
-from redrive.transports.rabbitmq.delays import LADDER, rung, rungs
+from redrive.transports.delays import LADDER, rung, rungs
 from redrive.transports.rabbitmq.topology import BindingSpec, ExchangeSpec, QueueSpec, Route, Topology
 from redrive.transports.rabbitmq.topology_choice import TOPOLOGIES, Choice, choose
 from redrive.transports.rabbitmq.topology_loop import Loop

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from redrive import broker_setup, rabbitmq_wiring, wiring
+from redrive import rabbitmq_wiring, wiring
 from redrive.errors import ConfigurationError
 from redrive.policy import Retry
+from redrive.retry_waits import waits_of
 from redrive.schedule import exponential
 from redrive.settings import BrokerSettings, Settings
 from redrive.transports import Names
@@ -129,7 +130,7 @@ def test_names_are_those_that_are_set_then_the_topologys_and_on_the_embedded_bro
 
 def test_setup_makes_a_queue_for_every_delay_that_a_retry_can_wait_for() -> None:
     def delays(retry: Retry) -> list[float]:
-        return sorted(set(broker_setup._delays(retry)))
+        return sorted(waits_of(retry))
 
     assert delays(Retry(4, ["1s", "10s", "1m"])) == [1, 10, 60]
     assert delays(Retry(1)) == []

@@ -61,7 +61,7 @@ def collect(
     exist is an error: it is not made here.
     """
     settings = settings_of(ctx)
-    if settings.broker.on_rabbitmq:
+    if settings.broker.has_server:
         _check(settings, queues or settings.collector.queues, waits=not once)
     return asyncio.run(_collect(settings, queues or (), once=once, limit=limit, rate=rate, output=output))
 

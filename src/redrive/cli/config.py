@@ -10,6 +10,7 @@ import typer
 from redrive.cli.invocation import invocation_of
 from redrive.cli.outcome import ExitCode, complain
 from redrive.cli.output import Column, Format, FormatOption, note, write_rows
+from redrive.secret_table import SecretTable
 from redrive.secret_text import SecretText
 from redrive.secret_url import SecretUrl
 
@@ -70,6 +71,6 @@ def _rows(configuration: Configuration, *, written: bool) -> Iterator[dict[str, 
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, SecretText | SecretUrl | Path):
+    if isinstance(value, SecretTable | SecretText | SecretUrl | Path):
         return str(value)
     return list(value) if isinstance(value, tuple) else value

@@ -55,7 +55,7 @@ def queues(
     """Show what lies in the broker's queues, who consumes them, and how much goes in and out.
 
     Without a name, all of them. RabbitMQ lists them by its management API alone: where that is not enabled, those
-    of the settings.
+    of the settings. On Kafka those that the consumer group has read; READY is its lag.
     """
     if watch and not (sys.stdout.isatty() and output is Format.TABLE):
         raise UsageError("--watch is for a table on a terminal", remedy="leave it out")

@@ -46,7 +46,10 @@ class RunOptions:
     to: Annotated[str | None, _option("--to", metavar="QUEUE", help_="Send to this queue instead.")] = None
     original_exchange: Annotated[
         bool,
-        typer.Option("--original-exchange", help="RabbitMQ: to the first exchange, and all queues bound there."),
+        typer.Option(
+            "--original-exchange",
+            help="To the first exchange and all queues bound there; Kafka: to the first topic, for all groups.",
+        ),
     ] = False
     reason: Annotated[str, _option("--reason", "-r", metavar="TEXT", help_="Why: the run keeps it.")] = ""
     canary: Annotated[

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from redrive.app import App
     from redrive.broker_setup import BrokerExamined, BrokerSetup
     from redrive.settings import BrokerSettings, Settings
-    from redrive.transports.rabbitmq.setting_up import Found
+    from redrive.transports.setup import Found
 
 app = typer.Typer()
 
@@ -41,26 +41,27 @@ def setup(
     yes: YesOption = False,
     output: FormatOption = Format.TABLE,
 ) -> int:
-    """Make what is missing: the store's tables, and queues and exchanges on the broker. Safe to repeat.
+    """Make what is missing: the store's tables, and queues, exchanges or topics on the broker. Safe to repeat.
 
     What exists is never changed. If it is not as wanted, that is told with what can be done about it, and the exit
-    code is 4. With broker.rabbitmq.declare = "never" every delay queue is made now.
+    code is 4. With broker.rabbitmq.declare = "never" every delay queue is made now; on Kafka, always those that
+    retries can wait in.
     """
     settings = settings_of(ctx)
     loaded = None if target is None else load_app(target)
     code = ExitCode.OK
-    if settings.broker.on_rabbitmq:
-        from redrive.broker_setup import BrokerSetup  # noqa: PLC0415  not needed for --help
+    if settings.broker.has_server:
+        from redrive.broker_setup import broker_setup  # noqa: PLC0415  not needed for --help
 
-        work = BrokerSetup(settings, loaded, _queues(settings, loaded, queue or []), delays=delays)
-        code = _set_up_rabbitmq(settings.broker, work, dry_run=dry_run, yes=yes, output=output)
+        work = broker_setup(settings, loaded, _queues(settings, loaded, queue or []), delays=delays)
+        code = _set_up_server(settings.broker, work, dry_run=dry_run, yes=yes, output=output)
     else:
         _set_up_file(settings, dry_run=dry_run)
     _set_up_store(settings, dry_run=dry_run)
     return code
 
 
-def _set_up_rabbitmq(
+def _set_up_server(
     broker: BrokerSettings, work: BrokerSetup, *, dry_run: bool, yes: bool, output: Format
 ) -> ExitCode:
     examined = asyncio.run(work.examine())
@@ -70,8 +71,7 @@ def _set_up_rabbitmq(
             confirm(f"Make {counted(missing)} on {broker.url}?", yes=yes)
         examined = asyncio.run(work.complete(examined))
     if output is Format.TABLE:
-        title = f"{broker.url}, RabbitMQ {examined.version}, topology {broker.rabbitmq.topology}"
-        write_tree(title, examined)
+        write_tree(f"{broker.url}, {examined.told}", examined)
     else:
         write_rows(rows(examined), COLUMNS, output)
     _tell(missing, examined, dry_run=dry_run)
@@ -114,7 +114,7 @@ def _complain(examined: BrokerExamined) -> ExitCode:
         if found.refusal:
             complain(
                 f"{kind_of(found)} {name_of(found)}: {found.refusal}",
-                "the broker's user needs to be allowed to configure it",
+                "the broker's user needs to be allowed to configure it, and its nodes able to have it so",
             )
     return ExitCode.PARTLY if wrong else ExitCode.OK
 

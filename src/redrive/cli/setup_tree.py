@@ -1,4 +1,4 @@
-"""The exchanges, queues and bindings of `redrive setup`: as a tree for people, as rows for programs."""
+"""The exchanges, queues, bindings and topics of `redrive setup`: as a tree for people, as rows for programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from redrive.broker_setup import BrokerExamined
-    from redrive.transports.rabbitmq.setting_up import Found
+    from redrive.transports.setup import Found
 
 COLUMNS = (
     Column("for", "FOR"),
@@ -115,7 +115,8 @@ def _delay_queues(together: Sequence[Found]) -> Branch:
         Branch(f"{name} = {_spanned([each['arguments'][name] for each in facts])}", "dim")
         for name in facts[0]["arguments"]
     ]
-    text = f"queues {shown} ({len(facts)} delay queues): {_WORDS.get(state, state)}"
+    kinds = f"{facts[0]['kind']}s"
+    text = f"{kinds} {shown} ({len(facts)} delay {kinds}): {_WORDS.get(state, state)}"
     return Branch(text, _STYLES[state], tuple(told))
 
 

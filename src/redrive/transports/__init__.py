@@ -65,6 +65,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     """A message is always counted somewhere: none is between two queues where nobody sees it."""
     clean_release: bool = True
     """A message that was given back is not marked as redelivered."""
+    competing: bool = True
+    """Several processes share a queue message by message; else each has parts of it to itself."""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,12 +190,15 @@ class ImmediateSending(Protocol):
         ...
 
 
+_KAFKA = Driver("redrive.transports.kafka.transport", "KafkaTransport", extra="kafka")
 _RABBITMQ = Driver("redrive.transports.rabbitmq.transport", "RabbitTransport", extra="rabbitmq")
 
 DRIVERS: dict[str, Driver] = {
     "embedded": Driver("redrive.transports.embedded", "EmbeddedTransport"),
     "amqp": _RABBITMQ,
     "amqps": _RABBITMQ,
+    "kafka": _KAFKA,
+    "kafkas": _KAFKA,
 }
 
 

@@ -25,6 +25,8 @@ class ExpectedQueue(msgspec.Struct, frozen=True, kw_only=True):
     """How long a message may be in hand, in seconds: every attempt in place. None: nothing ends it."""
     prefetch: int | None = None
     """How many of its messages one process has in memory at most."""
+    waits: float = 0.0
+    """The longest delay before a retry, in seconds."""
     handled: bool = True
     """Somebody works on it; else it is only looked at."""
 
@@ -72,12 +74,15 @@ class Inspector(Protocol):
     async def close(self) -> None: ...
 
 
+_KAFKA = Driver("redrive.transports.kafka.inspector", "KafkaInspector", "kafka")
 _RABBITMQ = Driver("redrive.transports.rabbitmq.inspector", "RabbitInspector", "rabbitmq")
 
 INSPECTORS: dict[str, Driver] = {
     "embedded": Driver("redrive.transports.embedded_inspector", "EmbeddedInspector"),
     "amqp": _RABBITMQ,
     "amqps": _RABBITMQ,
+    "kafka": _KAFKA,
+    "kafkas": _KAFKA,
 }
 
 

@@ -6,7 +6,6 @@ differs, and takes it for granted if none does. Its next difference is found by 
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 from redrive.transports.rabbitmq.administration import DeclarationRefused, QueueLook
 from redrive.transports.rabbitmq.mismatch import Difference, Unknown, difference
 from redrive.transports.rabbitmq.topology import BindingSpec, ExchangeSpec, QueueSpec, Step
+from redrive.transports.setup import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,20 +23,6 @@ if TYPE_CHECKING:
 
 _OF_QUORUM = frozenset({"x-dead-letter-strategy", "x-overflow", "x-delivery-limit"})
 _MOST_DIFFERENCES = 20
-
-
-class State(StrEnum):
-    MISSING = "missing"
-    DEFERRED = "deferred"
-    """A delay queue that is missing, and is made by the first retry that waits in it."""
-    MADE = "made"
-    EXISTS = "exists"
-    DIFFERS = "differs"
-    """It exists and is not as wanted. It is left, and used, as it is."""
-    REFUSED = "refused"
-    """The broker does not let this user look at it or make it."""
-    UNKNOWN = "unknown"
-    """A binding: no broker tells whether it has one. Made again, it changes nothing."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ import msgspec
 
 from redrive.duration import short
 from redrive.transports import Names, filled_with
-from redrive.transports.rabbitmq.delays import LADDER, rung
+from redrive.transports.delays import LADDER, rung
 from redrive.transports.rabbitmq.queue_arguments import DeadLetterTarget, QueueType, Version, queue_arguments
 
 if TYPE_CHECKING:

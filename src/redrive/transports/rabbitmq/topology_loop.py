@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from redrive.transports import Names, filled_with
-from redrive.transports.rabbitmq.delays import rung
+from redrive.transports.delays import rung
 from redrive.transports.rabbitmq.queue_arguments import DeadLetterTarget, queue_arguments
 from redrive.transports.rabbitmq.topology import (
     BindingSpec,

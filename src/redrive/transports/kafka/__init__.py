@@ -1,0 +1,1 @@
+"""The driver for Apache Kafka, on librdkafka."""

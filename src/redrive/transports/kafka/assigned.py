@@ -1,0 +1,113 @@
+"""One partition while it is ours: what of it is in hand, and up to where everything is done.
+
+Only a *watermark* is ever committed: the offset before which nothing is left to do. Records are done in any order;
+the watermark waits for the slowest. So that a crash repeats no more than that allows, no record is handed out that
+is further than `SPAN` from it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from redrive.errors import LeaseLost
+
+if TYPE_CHECKING:
+    from redrive.transports.kafka.subscription import Subscription, Taker, Waiting
+
+
+class AssignedPartition:
+    """Belongs to the event loop. `watermark`, `committed` and `halted` are read by the thread that polls."""
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        *,
+        name: str = "",
+        partitions: int = 0,
+        start: int,
+        suspect_until: int,
+        span: int,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.name = name
+        """What the identities of its records begin with."""
+        self.partitions = partitions
+        """How many its topic has; 0: not known."""
+        self.watermark = start
+        self.committed = start
+        self.suspect_until = suspect_until
+        """Records before it may have been in the hands of a process that died."""
+        self.lost = False
+        """It belongs to somebody else: nothing of it may be settled any more."""
+        self.halted = False
+        """No more of it may come for now."""
+        self.span = span
+        self.in_hand = 0
+        """Records that somebody has."""
+        self._next = start
+        self._open: deque[int] = deque()
+        self._done: set[int] = set()
+
+    @property
+    def done_ahead(self) -> int:
+        """Records that are done, and wait for an older one."""
+        return len(self._done)
+
+    @property
+    def reach(self) -> int:
+        return self._next - self.watermark
+
+    def come(self, offset: int) -> bool:
+        """False: it is here already, after a fetch from an older place."""
+        if offset < self._next:
+            return False
+        if not self._open:
+            self.watermark = offset  # what is left out before it was never a record of anybody's
+        self._open.append(offset)
+        self._next = offset + 1
+        return True
+
+    def reach_end(self, offset: int) -> None:
+        """No record is left before that offset: what is between holds the marks of transactions."""
+        self._next = max(self._next, offset)
+        if not self._open:
+            self.watermark = self._next
+
+    def finish(self, offset: int) -> None:
+        """That record is done for good, and will not come again if the next commit is made."""
+        waiting = self._open
+        if waiting and waiting[0] == offset:
+            waiting.popleft()
+            done = self._done
+            while waiting and waiting[0] in done:
+                done.remove(waiting.popleft())
+            self.watermark = waiting[0] if waiting else self._next
+        else:
+            self._done.add(offset)
+
+
+class Receipt:
+    """One delivery of one record. Settled once."""
+
+    __slots__ = ("assigned", "offset", "open", "record", "subscription", "taker")
+
+    def __init__(self, subscription: Subscription, record: Waiting, taker: Taker) -> None:
+        self.subscription = subscription
+        self.assigned = record.assigned
+        self.offset = record.offset
+        self.record = record
+        self.taker = taker
+        self.open = True
+
+    def claim(self) -> None:
+        """LeaseLost if it was settled, or is being settled, or its partition is somebody else's."""
+        if not self.open or self.assigned.lost:
+            raise LeaseLost("this delivery was settled, or its partition belongs to another consumer now")
+        self.open = False
+
+    def unclaim(self) -> None:
+        """It could not be settled: somebody may try again."""
+        self.open = True

@@ -1,0 +1,58 @@
+"""How much lies in topics that a consumer group has not done yet."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from redrive.transports.kafka.client_errors import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from confluent_kafka.admin import AdminClient
+
+Place = tuple[str, int]
+
+_LATEST, _EARLIEST = OffsetSpec.latest(), OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+
+
+class Lags:
+    def __init__(self, admin: AdminClient, *, within: float) -> None:
+        self._admin = admin
+        self._within = within
+
+    async def of(self, group: str, topics: Mapping[str, int], known: Mapping[Place, int]) -> dict[Place, int]:
+        """Records of each partition of these topics (with their numbers of partitions) that are behind the group's
+        last commit, or behind what is `known` to be done.
+        """
+        places = [(topic, number) for topic, count in topics.items() for number in range(count)]
+        if not places:
+            return {}
+        try:
+            return await asyncio.to_thread(self._look, group, places, known)
+        except KafkaException as raised:
+            raise explained(raised) from None
+
+    def _look(self, group: str, places: list[Place], known: Mapping[Place, int]) -> dict[Place, int]:
+        latest = self._offsets(places, _LATEST)
+        done = dict(known)
+        if asked := [place for place in places if place not in done]:
+            done |= self._committed(group, asked)
+        if never := [place for place in places if place not in done]:
+            done |= self._offsets(never, _EARLIEST)
+        return {place: max(latest[place] - done[place], 0) for place in places}
+
+    def _offsets(self, places: list[Place], which: OffsetSpec) -> dict[Place, int]:
+        asked = {TopicPartition(*place): which for place in places}
+        futures = self._admin.list_offsets(asked, request_timeout=self._within)
+        return {(each.topic, each.partition): future.result().offset for each, future in futures.items()}
+
+    def _committed(self, group: str, places: list[Place]) -> dict[Place, int]:
+        wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(*place) for place in places])
+        future = self._admin.list_consumer_group_offsets([wanted], request_timeout=self._within)[group]
+        found = future.result().topic_partitions
+        return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
