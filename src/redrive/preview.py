@@ -118,6 +118,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 class Targets(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[Target, ...] = ()
+    readers: tuple[str, ...] | None = None
+    """Where letters go to their origin: who reads it; None: not known."""
     unknown: str = ""
     """Why there is nothing to tell about them."""
 

@@ -50,15 +50,23 @@ def letters(overview: Overview) -> Check:
 
 
 def _where_to(targets: Targets, *, to_origin: bool, backlog: int) -> tuple[Check, ...]:
-    if to_origin:
-        where = "each letter goes to the exchange that its producer sent it to"
-        return (
-            _warn("target", f"{where}: which queues that reaches is not known before, so try one letter first"),
-        )
+    if to_origin and not targets.unknown:
+        return (_origin(targets.readers),)
     if targets.unknown:
         unknown = f"nothing is known about the target: {targets.unknown}"
         return (_warn("target", f"{unknown}; see `redrive doctor` before you begin"),)
     return target(targets), consumers(targets), waiting(targets, backlog)
+
+
+def _origin(readers: tuple[str, ...] | None) -> Check:
+    if readers is None:
+        where = "each letter goes to the exchange that its producer sent it to"
+        return _warn("target", f"{where}: which queues that reaches is not known before, so try one letter first")
+    where = "each letter goes to the topic that its producer sent it to"
+    if not readers:
+        return _warn("target", f"{where}, which no consumer group has read")
+    many = f"which {len(readers)} consumer groups read" if len(readers) > 1 else "which one consumer group reads"
+    return _warn("target", f"{where}, {many}: {', '.join(readers)}; each of them handles it again")
 
 
 def target(targets: Targets) -> Check:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from redrive.errors import RedriveError
 from redrive.preview import Expired, Preview, Target, Targets
 from redrive.preview_checks import judge
+from redrive.transports import OriginSending
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,10 @@ async def preview(
     """
     overview = await store.overview(plan.selection, at_most=plan.at_most, quarantined=plan.quarantined)
     by_target = _by_target(plan, overview)
-    targets = Targets() if plan.to_origin else await _look_at(list(by_target), transport, inspector)
+    if plan.to_origin:
+        targets = await _origin(list(overview.by_queue), transport)
+    else:
+        targets = await _look_at(list(by_target), transport, inspector)
     expired = await _expired(plan, overview, store, clock.now(), expire_after)
     checks = judge(overview, targets, expired, to_origin=plan.to_origin, backlog=plan.brakes.backlog)
     return Preview(
@@ -68,6 +72,16 @@ def _by_target(plan: RunPlan, overview: Overview) -> dict[str, int]:
     if plan.target is not None:
         return {plan.target: overview.count}
     return dict(overview.by_queue)
+
+
+async def _origin(queues: list[str], transport: Transport) -> Targets:
+    driver: object = transport
+    if not isinstance(driver, OriginSending):
+        return Targets()  # the run is refused, and says why
+    try:
+        return Targets(readers=await driver.readers_of_origin(queues))
+    except RedriveError as error:
+        return Targets(unknown=str(error))
 
 
 async def _look_at(names: list[str], transport: Transport, inspector: Inspector | None) -> Targets:

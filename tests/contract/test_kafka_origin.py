@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Producer
 
 from redrive.transports.kafka.transport import KafkaTransport
+from support.patience import until
 
 if TYPE_CHECKING:
     from support.kafka_server import KafkaServer
@@ -28,6 +29,12 @@ async def test_to_its_origin_a_record_goes_for_every_group(kafka: KafkaServer) -
         first = [await anext(each) for each in receiving]
         await groups[0].send_to_origin(first[0].message)
         again = [await anext(each) for each in receiving]
+
+        async def readers() -> bool:
+            return await groups[0].readers_of_origin([topic]) == (f"audit-{topic}", f"billing-{topic}")
+
+        await until(readers)  # as soon as the commits are made
+        assert await groups[0].readers_of_origin([f"{topic}-other"]) == ()
     assert {(each.message.payload, each.message.key) for each in (*first, *again)} == {(b"order", b"k")}
     assert {each.message.headers for each in again} == {first[0].message.headers}
     assert [each.identity for each in again] != [each.identity for each in first]

@@ -84,6 +84,17 @@ def test_where_a_producers_exchange_leads_is_not_known() -> None:
     assert not {"consumers", "backlog"} & {each.name for each in found}
 
 
+@pytest.mark.parametrize("readers", [("audit", "billing"), ("billing",), ()], ids=["two", "one", "none"])
+def test_who_reads_the_topic_that_a_producer_wrote_to_is_named(readers: tuple[str, ...]) -> None:
+    [told] = [
+        each for each in judge(an_overview(), Targets(readers=readers), to_origin=True) if each.name == "target"
+    ]
+
+    assert told.level is Level.WARN
+    assert all(each in told.text for each in readers)
+    assert ("no consumer group" in told.text) == (not readers)
+
+
 @pytest.mark.parametrize(("number", "level"), [(0, Level.WARN), (1, Level.OK), (None, Level.OK)])
 def test_a_target_without_a_consumer_is_a_warning(number: int | None, level: Level) -> None:
     assert check("consumers", targets=queue(consumers=number)).level is level

@@ -267,7 +267,7 @@ def _warn(shown: Preview) -> None:
 
 def _ask(plan: RunPlan, letters: str, *, yes: bool) -> None:
     if plan.to_origin:
-        note("every queue bound to the exchange gets a copy, also those where the message did not fail")
+        note("everybody who reads the exchange or topic gets a copy, also where the message did not fail")
     edited = edit_summary(plan)
     where = "back" if plan.target is None else f"to {plan.target!r}"
     confirm(f"Send {letters} {where}{edited}?", yes=yes)

@@ -48,6 +48,7 @@ class RunOptions:
         bool,
         typer.Option(
             "--original-exchange",
+            "--original-topic",
             help="To the first exchange and all queues bound there; Kafka: to the first topic, for all groups.",
         ),
     ] = False
@@ -96,7 +97,8 @@ class RunOptions:
         from redrive.run import RunPlan  # noqa: PLC0415  not needed for --help
 
         if self.to is not None and self.original_exchange:
-            raise UsageError("--to and --original-exchange exclude each other", remedy="give one of them")
+            both = "--to and --original-exchange (or --original-topic)"
+            raise UsageError(f"{both} exclude each other", remedy="give one of them")
         return RunPlan(
             selection=selection,
             at_most=at_most,

@@ -172,9 +172,13 @@ class OriginSending(Protocol):
     """A driver whose broker routes: a message can go where its producer sent it, and not only to one queue."""
 
     async def send_to_origin(self, message: Message) -> None:
-        """As `send`, to every queue that the message's first exchange has for it. PublishRefused if that exchange
-        is not known or gone.
+        """As `send`, to every queue that the message's first exchange has for it, or to everybody who reads its
+        first topic. PublishRefused if that is not known or gone.
         """
+        ...
+
+    async def readers_of_origin(self, queues: Collection[str]) -> tuple[str, ...] | None:
+        """Who gets messages of these queues that are sent to their origin; None: the broker does not tell."""
         ...
 
 

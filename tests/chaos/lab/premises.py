@@ -17,6 +17,7 @@ from redrive.errors import Permanent, Transient
 from redrive.headers import header
 from redrive.inbox import SqliteInbox
 from redrive.message import Message
+from redrive.rabbitmq_settings import RabbitSettings
 from redrive.secret_url import SecretUrl
 from redrive.settings import (
     AppSettings,
@@ -25,7 +26,6 @@ from redrive.settings import (
     JournalSettings,
     LoopSettings,
     QueueSettings,
-    RabbitSettings,
     RetrySettings,
     Settings,
     SpoolSettings,

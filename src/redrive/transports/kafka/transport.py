@@ -123,7 +123,13 @@ class KafkaTransport:
                 permanent=True,
                 remedy="send it to its queue",
             )
-        await self._publish(origin.topic, message, None)
+        home = self.names.home_of_dead(origin.topic)  # collected: its producer sent it to the queue
+        await self._publish(home or origin.topic, message, None)
+
+    async def readers_of_origin(self, queues: Collection[str]) -> tuple[str, ...] | None:
+        """Consumer groups that have read these topics."""
+        self._check_open()
+        return await self.administration().readers(set(queues))
 
     def receive(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
         if prefetch < 1:

@@ -200,6 +200,9 @@ class RabbitTransport:
             )
         await self._fly(*origin, self._packed(message, Note(), keep=False))
 
+    async def readers_of_origin(self, queues: Collection[str]) -> tuple[str, ...] | None:  # noqa: ARG002  see below
+        return None  # whatever is bound to the exchange of each message, which may be another for each
+
     async def _exists(self, exchange: str) -> bool:
         try:
             return await self._administration.exchange_exists(exchange)
