@@ -10,7 +10,9 @@ import re2
 from redrive.message import cut
 
 if TYPE_CHECKING:
-    from redrive.message import Message
+    from collections.abc import Iterator
+
+    from redrive.message import Headers, Message
 
 BUDGET = 200
 """Characters of each fact; what is longer is no name of anything."""
@@ -25,6 +27,7 @@ _CORRELATION_HEADERS = (
     "x-correlation-id",
     "X-Correlation-ID",
 )
+_NAMES = frozenset(_TYPE_HEADERS + _CORRELATION_HEADERS)
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -56,7 +59,7 @@ def describe(message: Message, queue: str) -> Event:
     """Total: whatever the bytes are, there is an answer."""
     told = _read(message.payload)
     metadata = _NOTHING if message.envelope is None else _read(bytes(message.envelope.metadata))
-    headers = {name: value for name, value in reversed(message.headers) if isinstance(value, str)}
+    headers = dict(_texts(message.headers))
     return Event(
         event_type=_first(told.event_type, told.eventType, told.type) or _named(headers, _TYPE_HEADERS) or queue,
         source_id=_first(told.source_id, told.sourceId) or _text_of(message.key),
@@ -64,6 +67,15 @@ def describe(message: Message, queue: str) -> Event:
         or _first(told.correlation_id, told.correlationId)
         or _named(headers, _CORRELATION_HEADERS),
     )
+
+
+def _texts(headers: Headers) -> Iterator[tuple[str, str]]:
+    """The last first. Kafka knows bytes alone: those that are text count as text."""
+    for name, value in reversed(headers):
+        if isinstance(value, str):
+            yield name, value
+        elif isinstance(value, bytes) and name in _NAMES and (found := _text_of(value)):
+            yield name, found
 
 
 def _read(raw: bytes | None) -> _Told:

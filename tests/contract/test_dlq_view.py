@@ -14,6 +14,7 @@ import pytest
 
 from redrive.dead_letter import Status
 from redrive.failure import Failure, Frame, Raised
+from redrive.kafka_origin import MAGIC, Origin, properties_of
 from redrive.message import Message
 from redrive.stores import dlq_view, dlq_view_sql, open_store
 from redrive.stores.upgrade import check, upgrade
@@ -278,6 +279,42 @@ async def test_a_row_says_what_its_letter_says(server: Server) -> None:
     times = server.row("created_at, last_retry_at, resolved_at")
     naive = [each.replace(tzinfo=None) for each in (told.created_at, told.last_attempt_at, told.changed_at)]
     assert list(times) == naive
+
+
+NOWHERE = (None, None, None)
+_LONG = "t" * 249
+ORIGINS: dict[bytes, tuple[Any, ...]] = {
+    properties_of(Origin("employee-create", 2, 17, 6, 1_700_000_000_000, "esocial")): ("employee-create", 2, 17),
+    properties_of(Origin("employee-create", 0, 128)): ("employee-create", 0, 128),
+    properties_of(Origin(_LONG, 255, 65_535)): (_LONG, 255, 65_535),
+    properties_of(Origin("t" * 32, 65_536, 2**32)): ("t" * 32, 65_536, 2**32),
+    properties_of(Origin("\u00e1", 2**31 - 1, 2**63 - 1)): ("\u00e1", 2**31 - 1, 2**63 - 1),
+    properties_of(Origin("t", 2**31, 2**64 - 1)): ("t", None, None),
+    properties_of(Origin("t", -1, -1)): ("t", None, None),
+    properties_of(Origin("\0", 1, 1)): (None, 1, 1),
+    MAGIC + msgspec.msgpack.encode([1, "a", "b"]): NOWHERE,
+    MAGIC + msgspec.msgpack.encode(["t"]): ("t", None, None),
+    MAGIC + b"\x93\xd9": NOWHERE,
+    MAGIC: NOWHERE,
+    b"": NOWHERE,
+    b"amqp\x00" + msgspec.msgpack.encode(["t", 1, 1]): NOWHERE,
+}
+
+
+async def test_a_row_says_where_in_kafka_its_message_was_first_read_and_is_never_an_error(server: Server) -> None:
+    async with opened(server) as store:
+        for number, properties in enumerate(ORIGINS):
+            message = a_message(id=f"{number}", properties=properties)
+            await store.record(an_entry(message=message, identity=f"{number}"))
+
+    found = {
+        int(number): tuple(place)
+        for number, *place in server.fetch(
+            "SELECT event_id, kafka_topic, kafka_partition, kafka_offset FROM public.dlq_events"
+        )
+    }
+
+    assert found == dict(enumerate(ORIGINS.values()))
 
 
 async def test_times_are_those_of_the_session(server: Server) -> None:

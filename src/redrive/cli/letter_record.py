@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from redrive.event import describe
 from redrive.header_json import plain
+from redrive.kafka_origin import origin_of
 from redrive.letter_json import letter_values
 
 if TYPE_CHECKING:
     from redrive.dead_letter import DeadLetter
 
-__all__ = ["SUMMARY", "error_line", "plain", "record", "summary", "whole_record"]
+__all__ = ["SUMMARY", "correlation_of", "error_line", "plain", "record", "summary", "whole_record"]
 
 SUMMARY = (
     "id",
@@ -62,4 +66,17 @@ def whole_record(letter: DeadLetter) -> dict[str, Any]:
         {"type": failure.type, "text": failure.text, "trace": failure.trace, **values}
         for failure, values in zip(letter.failures, told["failures"], strict=True)
     ]
-    return told | {"message_id": letter.message.id, "failures": failures}
+    return told | {"message_id": letter.message.id, "failures": failures, **_came(letter)}
+
+
+def _came(letter: DeadLetter) -> dict[str, Any]:
+    """Where it was first read, if that was Kafka, and what it is followed by from service to service."""
+    origin = origin_of(letter.message)
+    return {
+        "kafka": None if origin is None else msgspec.structs.asdict(origin),
+        "correlation_id": correlation_of(letter),
+    }
+
+
+def correlation_of(letter: DeadLetter) -> str | None:
+    return describe(letter.message, letter.queue).correlation_id

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from redrive.kafka_origin import origin_of, properties_of
 from redrive.message import Envelope, ErrorNote, Message, Overlay
 from redrive.privacy.field_names import FieldNames
 from redrive.privacy.header_masks import HeaderMasks
@@ -52,16 +53,19 @@ class Masker:
         return self._headers.shown(name, value) if self.enabled else value
 
     def message(self, message: Message) -> Message:
-        """Id, queue, source and time stay. The broker's own properties, which hold the headers once more, go."""
+        """Id, queue, source, time and the place in Kafka stay. Other properties of the broker, which hold the
+        headers once more, go.
+        """
         if not self.enabled:
             return message
+        origin = origin_of(message)
         return _replace(
             message,
             body=self._body(message),
             headers=self._masked_headers(message.headers),
             key=None if message.key is None else self._texts.body(message.key),
             overlay=self._overlay(message.overlay),
-            properties=None,
+            properties=None if origin is None else properties_of(origin),
         )
 
     def failure(self, failure: Failure) -> Failure:

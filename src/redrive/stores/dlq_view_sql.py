@@ -1,12 +1,14 @@
-"""What S1's table as a view consists of: three functions, the view, and a trigger that makes it read-only.
+"""What S1's table as a view consists of: four functions, the view, and a trigger that makes it read-only.
 
-Columns that cost something, the payload and the stack trace, are read only where they are selected.
+Columns that cost something, the payload, the stack trace and the place in Kafka, are read only where they are
+selected.
 """
 
 from __future__ import annotations
 
 from redrive.dead_letter import MAX_GENERATIONS, Status
 from redrive.failure import LINKS
+from redrive.kafka_origin import MAGIC
 from redrive.stores.postgres_options import quoted
 
 _LARGEST = 2**31 - 1
@@ -66,6 +68,43 @@ EXCEPTION WHEN OTHERS THEN
 END $$
 """
 
+# Of kafka_origin.Origin, an array of MessagePack behind MAGIC: its element of that number, topic, partition or
+# offset. Whatever the bytes are, there is an answer, and it can be cast.
+_KAFKA = """
+CREATE OR REPLACE FUNCTION {schema}.dlq_kafka(properties bytea, wanted integer) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS $$
+DECLARE
+    place integer := {magic_length} + 1;
+    head integer;
+    size integer;
+    raw bytea;
+    number bigint;
+BEGIN
+    IF substring(properties FROM 1 FOR {magic_length}) <> '\\x{magic}'::bytea THEN
+        RETURN NULL;
+    END IF;
+    FOR element IN 0..wanted LOOP
+        head := get_byte(properties, place);
+        place := place + 1;
+        size := CASE WHEN head < 128 THEN 0  -- the number itself
+            WHEN head BETWEEN 160 AND 191 THEN head - 160  -- a short text
+            WHEN head BETWEEN 204 AND 207 THEN 1 << (head - 204)  -- a longer number
+            WHEN head = 217 THEN get_byte(properties, place) END;  -- a longer text, its length in one byte
+        place := place + (head = 217)::integer;
+        raw := substring(properties FROM place + 1 FOR size);
+        place := place + size;
+    END LOOP;
+    IF wanted = 0 THEN
+        RETURN CASE WHEN head BETWEEN 160 AND 191 OR head = 217 THEN convert_from(raw, 'UTF8') END;
+    END IF;
+    number := CASE WHEN head < 128 THEN head WHEN head BETWEEN 204 AND 207
+        THEN ('x' || lpad(encode(raw, 'hex'), 16, '0'))::bit(64)::bigint END;
+    RETURN CASE WHEN number >= 0 AND (wanted > 1 OR number <= {largest}) THEN number END;
+EXCEPTION WHEN OTHERS THEN
+    RETURN NULL;  -- it ends too early, or is no text
+END $$
+"""
+
 _REFUSAL = """
 CREATE OR REPLACE FUNCTION {schema}.dlq_read_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -98,9 +137,12 @@ CREATE OR REPLACE VIEW {view} AS SELECT
         SELECT line."by" FROM {schema}.audit AS line
         WHERE line.letter_id = letter.id AND line."after" = '{resolved}' ORDER BY line.id DESC LIMIT 1
     ) END AS resolved_by,
-    NULL::bigint AS kafka_offset,
-    NULL::integer AS kafka_partition,
-    NULL::text AS kafka_topic,
+    (SELECT {schema}.dlq_kafka(revision.properties, 2)::bigint FROM {schema}.revisions AS revision
+        WHERE revision.letter_id = letter.id AND revision.number = 0) AS kafka_offset,
+    (SELECT {schema}.dlq_kafka(revision.properties, 1)::integer FROM {schema}.revisions AS revision
+        WHERE revision.letter_id = letter.id AND revision.number = 0) AS kafka_partition,
+    (SELECT {schema}.dlq_kafka(revision.properties, 0) FROM {schema}.revisions AS revision
+        WHERE revision.letter_id = letter.id AND revision.number = 0) AS kafka_topic,
     letter.correlation_id
 FROM {schema}.letters AS letter
 """
@@ -123,9 +165,12 @@ def statements(schema: str, view: str) -> list[str]:
         "largest": _LARGEST,
         "most": MAX_GENERATIONS,
         "resolved": str(Status.RESOLVED),
+        "magic": MAGIC.hex(),
+        "magic_length": len(MAGIC),
         **moments,
     }
-    return [each.strip().format(**values) for each in (_PAYLOAD, _STACK_TRACE, _REFUSAL, _VIEW, _TRIGGER)]
+    parts = (_PAYLOAD, _STACK_TRACE, _KAFKA, _REFUSAL, _VIEW, _TRIGGER)
+    return [each.strip().format(**values) for each in parts]
 
 
 def _moment(microseconds: str) -> str:

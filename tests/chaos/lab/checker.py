@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.lab import places
 from chaos.lab.history import AGAIN, OK, SEND, SENT, read_history
+from chaos.lab.kafka import Kafka
 from chaos.lab.rabbit import Rabbit
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Verdict:
 def gather(
     history: Path,
     *,
-    broker: Path | Rabbit | None = None,
+    broker: Path | Rabbit | Kafka | None = None,
     store: Database | None = None,
     effects: Path | None = None,
     spool: Path | None = None,
@@ -108,7 +109,7 @@ def gather(
     evidence = Evidence()
     for line in read_history(history):
         _note(evidence, line)
-    if broker is not None and (isinstance(broker, Rabbit) or _sound(broker, evidence)):
+    if broker is not None and (isinstance(broker, Rabbit | Kafka) or _sound(broker, evidence)):
         evidence.on_broker = places.on_broker(broker)
     if store is not None and _sound(store, evidence):
         for letter in places.letters(store):

@@ -15,13 +15,13 @@ _TRIES = 20
 _RESTS = 5
 
 
-def kill(lab: Experiment, play: Scenario, point: str, times: int) -> None:
-    """Kills that many, then lets everything come to rest."""
+def kill(lab: Experiment, play: Scenario, point: str, times: int, *, often: float = 1.0) -> None:
+    """Kills that many, then lets everything come to rest. `often` multiplies how likely each pass is the last."""
     hits, ended = 0, 0
     for _ in range(times * _TRIES):
         if ended == 0:
             play.set_stage(lab)
-        faults = f"{point}=kill9:{chance(point, type(play))}"
+        faults = f"{point}=kill9:{often * chance(point, type(play))}"
         ended = lab.ended(play.begin(lab, faults), faults)
         hits += ended == KILLED
         if hits == times:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chaos.lab.kafka import Kafka
 from chaos.lab.rabbit import Rabbit
 from chaos.lab.rows import rows, rows_of_each
 
@@ -42,9 +43,9 @@ class Letter:
     """Redrive ids that were ever made for it."""
 
 
-def on_broker(broker: Path | Rabbit) -> Counter[str]:
+def on_broker(broker: Path | Rabbit | Kafka) -> Counter[str]:
     """How many copies of each message lie on a broker, whatever the queue."""
-    if isinstance(broker, Rabbit):
+    if isinstance(broker, Rabbit | Kafka):
         return broker.messages()
     return Counter(message_id for (message_id,) in rows(broker, "SELECT message_id FROM messages"))
 

@@ -16,8 +16,10 @@ from redrive.control import REDRIVE_ID
 from redrive.errors import Permanent, Transient
 from redrive.headers import header
 from redrive.inbox import SqliteInbox
+from redrive.kafka_settings import KafkaSettings
 from redrive.message import Message
 from redrive.rabbitmq_settings import RabbitSettings
+from redrive.secret_table import SecretTable
 from redrive.secret_url import SecretUrl
 from redrive.settings import (
     AppSettings,
@@ -36,6 +38,7 @@ from redrive.settings import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from chaos.lab.kafka import Kafka
     from chaos.lab.rabbit import Rabbit
 
 ORDERS, EFFECTS = "orders", "effects"
@@ -56,12 +59,26 @@ class Premises:
     store_url: str | None = None
     """Of a PostgreSQL; none: a file of SQLite beside the others."""
     rabbit: Rabbit | None = None
-    """None: the embedded broker."""
+    kafka: Kafka | None = None
+    """Neither: the embedded broker."""
 
     @property
-    def broker(self) -> Path | Rabbit:
+    def broker(self) -> Path | Rabbit | Kafka:
         """Where messages lie, whichever it is."""
-        return self.rabbit or self.folder / "broker.db"
+        return self.rabbit or self.kafka or self.folder / "broker.db"
+
+    @property
+    def orders(self) -> str:
+        """The queue; on a Kafka that others use too, with a name of its own."""
+        return ORDERS if self.kafka is None else f"{self.kafka.name}-{ORDERS}"
+
+    @property
+    def effects_queue(self) -> str:
+        return EFFECTS if self.kafka is None else f"{self.kafka.name}-{EFFECTS}"
+
+    def key(self, message_id: str) -> bytes | None:
+        """So that messages are spread over the parts of a queue that has parts."""
+        return None if self.kafka is None else message_id.encode()
 
     @property
     def store(self) -> Path:
@@ -92,7 +109,7 @@ class Premises:
     def settings(self) -> Settings:
         return Settings(
             app=AppSettings(name="chaos"),
-            queues={ORDERS: QueueSettings(loop=LoopSettings(ttl=0.1))},
+            queues={self.orders: QueueSettings(loop=LoopSettings(ttl=0.1))},
             broker=self._broker_settings(),
             store=StoreSettings(url=SecretUrl(self.store_url or f"sqlite:///{self.store}")),
             retry=RetrySettings(attempts=3, delays=(0.01,), jitter="none"),
@@ -103,6 +120,14 @@ class Premises:
         )
 
     def _broker_settings(self) -> BrokerSettings:
+        if self.kafka is not None:
+            kafka = KafkaSettings(
+                group=self.kafka.name,
+                partitions=self.kafka.partitions,
+                revoke_grace=self.kafka.revoke_grace,
+                client=SecretTable(self.kafka.client),
+            )
+            return BrokerSettings(url=SecretUrl(f"kafka://{self.kafka.address}"), kafka=kafka)
         if self.rabbit is None:
             return BrokerSettings(url=SecretUrl(f"embedded:///{self.broker}"), lease=self.lease)
         rabbit = RabbitSettings(
@@ -129,8 +154,8 @@ class Shop:
         self._history = History(premises.history)
         self._inbox = SqliteInbox(premises.effects, prepare=_prepare)
         self.app = App("chaos")
-        self.app.handler(ORDERS, name="order")(self._order)
-        self.app.handler(EFFECTS, name="effect", inbox=self._inbox)(_effect)
+        self.app.handler(premises.orders, name="order")(self._order)
+        self.app.handler(premises.effects_queue, name="effect", inbox=self._inbox)(_effect)
 
     async def close(self) -> None:
         await self._inbox.close()

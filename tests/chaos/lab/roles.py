@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.lab import writers
 from chaos.lab.history import AGAIN, LISTENS, SEND, SENT, STRUCK, History
+from chaos.lab.kafka import Kafka
 from chaos.lab.places import digest
-from chaos.lab.premises import EFFECTS, ORDERS, Premises, Shop
+from chaos.lab.premises import Premises, Shop
 from chaos.lab.rabbit import Rabbit
 from redrive import faults, wiring
 from redrive.access import local
@@ -57,14 +58,23 @@ async def produce(premises: Premises, *, messages: list[tuple[str, str]]) -> Non
     """Sends one message per (plan, expectation), several at a time."""
     history = History(premises.history)
     async with wiring.producer(premises.settings()) as transport:
-        await asyncio.gather(*(_send(transport, history, *each) for each in messages))
+        await asyncio.gather(*(_send(premises, transport, history, *each) for each in messages))
 
 
 async def _send(
-    transport: Transport, history: History, plan: str, expect: str, *, persistently: bool = False
+    premises: Premises,
+    transport: Transport,
+    history: History,
+    plan: str,
+    expect: str,
+    *,
+    persistently: bool = False,
 ) -> None:
-    queue = EFFECTS if plan == "effect" else ORDERS
-    message = Message.create(id=new_id(), sent_at=SystemClock().now(), queue=queue, data={"plan": plan})
+    queue = premises.effects_queue if plan == "effect" else premises.orders
+    name = new_id()
+    message = Message.create(
+        id=name, sent_at=SystemClock().now(), queue=queue, data={"plan": plan}, key=premises.key(name)
+    )
     history.write(SEND, message.id, expect=expect, body=digest(message.body))
     while True:
         try:
@@ -85,7 +95,7 @@ async def keep_sending(premises: Premises, *, plans: list[tuple[str, str]], pace
 
     async def send(transport: Transport, plan: str, expect: str) -> None:
         while not stopping.is_set():
-            await _send(transport, history, plan, expect, persistently=True)
+            await _send(premises, transport, history, plan, expect, persistently=True)
             await asyncio.sleep(pace)
 
     async with wiring.producer(premises.settings()) as transport:
@@ -195,7 +205,7 @@ async def _run_under_way(store: RunStore) -> Run | None:
 
 async def reprocess(premises: Premises, *, all_of_it: bool = False) -> None:
     """`redrive reprocess --queue orders_dlq`, once, or until nothing is left, not even in dead hands."""
-    dead = f"{ORDERS}_dlq"
+    dead = f"{premises.orders}_dlq"
     async with wiring.desk(premises.settings(), local("chaos")) as actions:
         await actions.reprocess(dead)
         while all_of_it and (left := await actions.select_dead(dead)).in_queue + left.in_other_hands:
@@ -205,7 +215,9 @@ async def reprocess(premises: Premises, *, all_of_it: bool = False) -> None:
 
 async def collect(premises: Premises) -> None:
     """`redrive collect orders_dlq effects_dlq --once`."""
-    async with wiring.collector(premises.settings(), [f"{ORDERS}_dlq", f"{EFFECTS}_dlq"]) as collecting:
+    async with wiring.collector(
+        premises.settings(), [f"{premises.orders}_dlq", f"{premises.effects_queue}_dlq"]
+    ) as collecting:
         await collecting.run(once=True)
 
 
@@ -222,7 +234,8 @@ def live(order: dict[str, Any]) -> None:
     """The whole life of a child. An exception is its exit code 1 and a traceback in the log."""
     given = {name: order[name] for name in ("sink", "lease", "store_url")}
     rabbit = None if order["rabbit"] is None else Rabbit(**order["rabbit"])
-    premises = Premises(Path(order["folder"]), rabbit=rabbit, **given)
+    kafka = None if order["kafka"] is None else Kafka(**order["kafka"])
+    premises = Premises(Path(order["folder"]), rabbit=rabbit, kafka=kafka, **given)
     log = os.open(premises.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(log, 1)
     os.dup2(log, 2)

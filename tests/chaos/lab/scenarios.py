@@ -226,10 +226,11 @@ def chance(point: str, scenario: type[Scenario]) -> float:
     """So that a child gets some work done before it dies, and dies before the work is done."""
     commits = point.endswith("_commit") and scenario in _FEW_COMMITS
     once_in_a_while = point.startswith(("journal.", "engine."))
-    seldom = commits or once_in_a_while or point in {"spool.before_delete", "redrive.after_claim"}
+    seldom = commits or once_in_a_while or point in _SELDOM
     return 0.4 if seldom else 0.12
 
 
+_SELDOM = {"spool.before_delete", "redrive.after_claim", "kafka.before_commit"}
 _FEW_COMMITS = {Producing, Redriving, Running, StoreBack, Recording, Regrouping, Folding, Indexing}
 
 SCENARIOS: dict[str, tuple[type[Scenario], ...]] = {
@@ -319,3 +320,24 @@ ON_RABBITMQ: dict[str, tuple[type[Scenario], ...]] = {
     "reprocess.after_send": (Reprocessing,),
 }
 """The points at which it matters that the broker is a server: what it holds is not what it was told."""
+
+ON_KAFKA: dict[str, tuple[type[Scenario], ...]] = {
+    "worker.received": (Scenario,),
+    "worker.before_handler": (Scenario,),
+    "worker.after_handler": (Scenario,),
+    "worker.before_retry": (Scenario,),
+    "worker.after_retry": (Scenario,),
+    "worker.before_record": (Scenario,),
+    "worker.between_sinks": (ToBoth,),
+    "worker.after_record": (Scenario, ToTheQueue),
+    "worker.after_confirm": (Confirming,),
+    "worker.before_ack": (Scenario,),
+    "worker.after_ack": (Scenario,),
+    "kafka.before_produce": (Scenario, Producing, Redriving, ToTheQueue),
+    "kafka.produced": (Scenario, Producing, Redriving, ToTheQueue),
+    "kafka.retry_confirmed": (Scenario,),
+    "kafka.before_commit": (Scenario, Confirming),
+    "redrive.after_send": (Redriving,),
+    "reprocess.after_send": (Reprocessing,),
+}
+"""The points at which it matters that the broker commits how far everything is done, and nothing else."""

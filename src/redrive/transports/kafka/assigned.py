@@ -26,6 +26,7 @@ class AssignedPartition:
         *,
         name: str = "",
         partitions: int = 0,
+        group: str = "",
         start: int,
         suspect_until: int,
         span: int,
@@ -36,6 +37,7 @@ class AssignedPartition:
         """What the identities of its records begin with."""
         self.partitions = partitions
         """How many its topic has; 0: not known."""
+        self.group = group
         self.watermark = start
         self.committed = start
         self.suspect_until = suspect_until
@@ -104,8 +106,12 @@ class Receipt:
 
     def claim(self) -> None:
         """LeaseLost if it was settled, or is being settled, or its partition is somebody else's."""
-        if not self.open or self.assigned.lost:
-            raise LeaseLost("this delivery was settled, or its partition belongs to another consumer now")
+        if self.open and self.assigned.lost:
+            self.open = False
+            self.taker.put_down()  # there is room for another one
+            raise LeaseLost("the partition of this delivery belongs to another consumer now")
+        if not self.open:
+            raise LeaseLost("this delivery was settled before")
         self.open = False
 
     def unclaim(self) -> None:

@@ -1,7 +1,7 @@
 """The thread that owns a consumer of librdkafka: it polls, commits, pauses, and answers rebalances.
 
 1. What it reads it hands to the event loop in batches; nothing is read while nobody has room for it.
-2. It polls at least every second, with everything paused if need be, so that `max.poll.interval` is never at risk.
+2. It polls several times a second, everything paused if need be, so that `max.poll.interval` is never at risk.
 3. It commits watermarks, and nothing else, several times a second, one after the other.
 4. Partitions that are taken away: the event loop has a moment to finish what is in hand, then their watermarks are
    committed. Partitions that were lost: nothing is committed.
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from redrive import faults
-from redrive.transports.kafka.client_errors import away, explained
+from redrive.transports.kafka.client_errors import away, error_in, explained
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
@@ -35,9 +35,13 @@ log = logging.getLogger("redrive.kafka.client")
 
 _AT_ONCE = 500
 _WAIT = 0.1
-_STAY = 1.0
+_STAY = 0.25
+_LOOP = 1.0
+"""Seconds that the event loop has beyond the grace."""
 _COMMIT_EVERY = 0.1
 _QUESTION = 15.0
+_FAREWELL = 5.0
+_REBALANCING = frozenset({KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS})
 _OPEN, _CLOSED = "redrive open", "redrive closed"
 
 Place = tuple[str, int]
@@ -58,6 +62,8 @@ class Office(Protocol):
     held: dict[Place, AssignedPartition]
     want: int
     """How many records there is room for."""
+    counted: int
+    """How many records have arrived, which `want` knows of."""
 
     def assigned(self, partitions: list[Assignment]) -> None: ...
 
@@ -105,8 +111,12 @@ class Poller:
         self._paused: set[Place] = set()
         self._all_paused = False
         self._polled_at = 0.0
+        self._told = 0
+        """Records that the event loop was given; while it is busy, it has not counted all of them."""
         self._committed_at = 0.0
         self._committing: dict[Place, int] = {}
+        self._parting: dict[Place, int] = {}
+        """Partitions that are still ours while we leave, and their watermarks."""
         self._refresh = False
         self._failed: KafkaException | None = None
         self._thread = threading.Thread(target=self._run, name="redrive-kafka-consumer", daemon=True)
@@ -155,6 +165,8 @@ class Poller:
 
     def _leave(self, consumer: Consumer) -> None:
         try:
+            if self._ending:
+                self._commit_before_leaving(consumer)
             consumer.close()
         except (KafkaException, RuntimeError) as error:
             log.warning("the consumer could not be closed: %s", error)
@@ -164,7 +176,8 @@ class Poller:
         if self._refresh:
             self._refresh = False
             consumer.list_topics(timeout=_QUESTION)  # looks through all topics again for those that are meant
-        want = self._office.want
+        counted = self._office.counted  # first: whoever counts has lowered `want` before
+        want = self._office.want - (self._told - counted)
         if want > 0:
             self._let(consumer, everything=True)
             self._read(consumer, want)
@@ -203,6 +216,7 @@ class Poller:
             else:
                 self._erred(error)
         if records:
+            self._told += len(records)
             self._tell(self._office.arrived, records)
         if ends:
             self._tell(self._office.reached, ends)
@@ -254,6 +268,22 @@ class Poller:
         self._committing = marks
         faults.point("kafka.before_commit")
         consumer.commit(offsets=self._marks(marks.items(), self._open), asynchronous=True)
+
+    def _commit_before_leaving(self, consumer: Consumer) -> None:
+        """While others join or leave, the broker takes no commit of ours: until that is over, it goes on here.
+        `close` would not wait, and what is done would be done again by somebody else.
+        """
+        self._parting = self._given_up(list(self._office.held))
+        deadline = time.monotonic() + _FAREWELL
+        while self._parting and time.monotonic() < deadline:
+            faults.point("kafka.before_commit")
+            try:
+                consumer.commit(offsets=self._marks(self._parting.items(), _CLOSED), asynchronous=False)
+                self._parting = {}
+            except KafkaException as raised:
+                if error_in(raised).code() not in _REBALANCING:
+                    raise
+                consumer.poll(_WAIT)
 
     @property
     def _open(self) -> str:
@@ -311,16 +341,20 @@ class Poller:
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         places = [(each.topic, each.partition) for each in partitions]
-        try:
-            settled = asyncio.run_coroutine_threadsafe(self._office.let_go(places), self._loop)
-            marks = settled.result(self._grace + _STAY)
-        except (TookTooLong, RuntimeError):
-            marks = []  # the event loop hangs or is gone: what is done is done again by somebody else
+        marks = self._given_up(places)
         if marks:
-            offsets = self._marks([((topic, number), mark) for topic, number, mark in marks], _CLOSED)
-            self._commit_at_last(consumer, offsets)
+            self._commit_at_last(consumer, self._marks(marks.items(), _CLOSED))
         self._paused -= set(places)
         consumer.incremental_unassign(partitions)
+
+    def _given_up(self, places: list[Place]) -> dict[Place, int]:
+        parting = {place: self._parting.pop(place) for place in places if place in self._parting}
+        try:
+            settled = asyncio.run_coroutine_threadsafe(self._office.let_go(places), self._loop)
+            marks = settled.result(self._grace + _LOOP)
+        except (TookTooLong, RuntimeError):
+            marks = []  # the event loop hangs or is gone: what is done is done again by somebody else
+        return parting | {(topic, number): mark for topic, number, mark in marks}
 
     def _commit_at_last(self, consumer: Consumer, offsets: list[TopicPartition]) -> None:
         try:
@@ -331,5 +365,7 @@ class Poller:
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         places = [(each.topic, each.partition) for each in partitions]
         self._tell(self._office.lost, places)
+        for place in places:
+            self._parting.pop(place, None)
         self._paused -= set(places)
         consumer.incremental_unassign(partitions)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from redrive.control import GENERATION, OURS
 from redrive.epoch import EPOCH, microseconds, moment
 from redrive.errors import PublishRefused, TrailTooLong
 from redrive.headers import decode_headers, encode_headers
+from redrive.kafka_origin import MAGIC, Origin, origin_of, properties_of
 from redrive.message import Message
 from redrive.transports.kafka import note as notes
 
@@ -28,23 +28,9 @@ if TYPE_CHECKING:
     WireHeader = tuple[str, bytes | None]
     WireHeaders = Sequence[WireHeader]
 
-MAGIC = b"kafka\x00"
 _RECORD, _HEADER = 128, 12
 """What a record, and a header, takes beside its bytes, at most: lengths, offsets, the head of its batch."""
 _LONGEST_INTEGER = 4000
-_encoder = msgspec.msgpack.Encoder()
-
-
-class Origin(msgspec.Struct, frozen=True, array_like=True):
-    """Where a record was first read."""
-
-    topic: str
-    partition: int
-    offset: int
-    partitions: int = 0
-    """How many its topic had then; 0: not known."""
-    timestamp: int | None = None
-    """Milliseconds, as its producer or broker said."""
 
 
 class Record(NamedTuple):
@@ -57,24 +43,6 @@ class Record(NamedTuple):
         """At most, in the log."""
         within = sum(len(name.encode()) + len(value or b"") + _HEADER for name, value in self.headers)
         return _RECORD + len(self.key or b"") + len(self.value or b"") + within
-
-
-_origin_decoder = msgspec.msgpack.Decoder(Origin)
-
-
-def origin_of(message: Message) -> Origin | None:
-    """None for a message that was made here, or came from a broker of another kind."""
-    raw = message.properties
-    if raw is None or not raw.startswith(MAGIC):
-        return None
-    try:
-        return _origin_decoder.decode(raw[len(MAGIC) :])
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-
-
-def properties_of(origin: Origin) -> bytes:
-    return MAGIC + _encoder.encode(origin)
 
 
 # To the wire.
@@ -182,6 +150,7 @@ class Arrived(NamedTuple):
     value: bytes | None
     headers: WireHeaders
     partitions: int
+    group: str = ""
 
 
 def note_of(topic: str, headers: WireHeaders) -> Note | None:
@@ -214,7 +183,14 @@ def _as_it_came(message: Message, arrived: Arrived) -> Message:
 
 
 def _foreign(arrived: Arrived) -> Message:
-    origin = Origin(arrived.topic, arrived.partition, arrived.offset, arrived.partitions, arrived.timestamp)
+    origin = Origin(
+        arrived.topic,
+        arrived.partition,
+        arrived.offset,
+        arrived.partitions,
+        arrived.timestamp,
+        arrived.group,
+    )
     message = Message(
         id=_placed(origin),
         queue=arrived.topic,

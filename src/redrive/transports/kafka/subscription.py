@@ -48,6 +48,10 @@ class Taker:
         self.unsettled = 0
         self.waiting: asyncio.Future[None] | None = None
 
+    def put_down(self) -> None:
+        self.unsettled -= 1
+        self.wake()
+
     def wake(self) -> None:
         if self.waiting is not None and not self.waiting.done():
             self.waiting.set_result(None)
@@ -80,7 +84,7 @@ class Subscription:
         *,
         group: str,
         read: Read,
-        describe: Callable[[str, int], tuple[str, int]],
+        describe: Callable[[str, int], tuple[str, int, str]],
         clock: Clock,
         prefetch: int,
         grace: float,
@@ -89,6 +93,7 @@ class Subscription:
     ) -> None:
         self.held: dict[Place, AssignedPartition] = {}
         self.want = 0
+        self.counted = 0
         self.error: RedriveError | None = None
         self._plain = plain
         self._group = group
@@ -173,8 +178,7 @@ class Subscription:
 
     def _put_down(self, receipt: Receipt) -> None:
         receipt.assigned.in_hand -= 1
-        receipt.taker.unsettled -= 1
-        receipt.taker.wake()
+        receipt.taker.put_down()
         if not receipt.assigned.in_hand:
             self._settled.set()
 
@@ -198,12 +202,13 @@ class Subscription:
     def assigned(self, partitions: list[Assignment]) -> None:
         for each in partitions:
             span = self._span if each.topic == self._plain else max(self._span, _RETRY_SPAN)
-            name, count = self._describe(each.topic, each.partition)
+            name, count, group = self._describe(each.topic, each.partition)
             self.held[each.topic, each.partition] = AssignedPartition(
                 each.topic,
                 each.partition,
                 name=name,
                 partitions=count,
+                group=group,
                 start=each.start,
                 suspect_until=each.suspect_until,
                 span=span,
@@ -211,6 +216,8 @@ class Subscription:
 
     def arrived(self, batch: list[RawRecord]) -> None:
         self.error = None
+        self.want -= len(batch)
+        self.counted += len(batch)
         ready, held = self._ready, self.held
         for raw in batch:
             topic, offset = raw.topic(), raw.offset()

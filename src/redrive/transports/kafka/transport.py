@@ -23,6 +23,7 @@ from redrive.clock import Clock, SystemClock
 from redrive.control import carries_ticket
 from redrive.epoch import microseconds
 from redrive.errors import ConfigurationError, PublishRefused, RedriveError, Unreachable, UsageError
+from redrive.kafka_origin import origin_of
 from redrive.transports import Capabilities, Delivery, Names, QueueDepth
 from redrive.transports.kafka import address as addresses
 from redrive.transports.kafka.administration import Administration
@@ -30,7 +31,7 @@ from redrive.transports.kafka.client_errors import of_settings
 from redrive.transports.kafka.lags import Lags
 from redrive.transports.kafka.note import Note
 from redrive.transports.kafka.producer import RecordProducer
-from redrive.transports.kafka.record import Arrived, noted_moment, origin_of, pack, unpack
+from redrive.transports.kafka.record import Arrived, noted_moment, pack, unpack
 from redrive.transports.kafka.retry_topics import RetryTopics
 from redrive.transports.kafka.subscription import Subscription
 from redrive.transports.kafka.topics import Topic, TopicPlan, Topics, check_name
@@ -317,6 +318,7 @@ class KafkaTransport:
         return {
             "topic.metadata.refresh.interval.ms": 10_000,
             "fetch.wait.max.ms": 100,
+            "heartbeat.interval.ms": 1000,  # how soon a member hears that the others wait for it
             "queued.max.messages.kbytes": 65_536,
             **self._settings,
             "group.id": self._group_of(queue),
@@ -364,12 +366,14 @@ class KafkaTransport:
             raw.value(),
             waiting.headers,
             assigned.partitions,
+            assigned.group,
         )
 
-    def _described(self, topic: str, partition: int) -> tuple[str, int]:
-        """What the identities of a partition's records begin with, and how many partitions its topic has."""
+    def _described(self, topic: str, partition: int) -> tuple[str, int, str]:
+        """What identities of a partition's records begin with, its topic's number of partitions, and the group."""
         known = None if self._topics is None else self._topics.known(topic)
-        return f"kafka:{self._cluster}/{topic}/{partition}/", 0 if known is None else known.partitions
+        count = 0 if known is None else known.partitions
+        return f"kafka:{self._cluster}/{topic}/{partition}/", count, self._group_of(topic)
 
     # Depths.
 
