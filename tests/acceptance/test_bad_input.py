@@ -235,7 +235,7 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(transports.DRIVERS, "kafka", Driver("not_installed_anywhere", "Kafka", "kafka"))
-    monkeypatch.setenv("REDRIVE_BROKER__URL", "mqtt://u:hunter2@h")
+    monkeypatch.setenv("REDRIVE_BROKER__URL", "kafka://u:hunter2@h")
     ended = Desk(tmp_path).redrive("send", "q", "1")
     assert ended.code == 2
     assert ended.err == (

@@ -11,10 +11,8 @@ import struct
 import time
 from collections import Counter
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -72,12 +70,12 @@ class Kafka:
         ]
 
     def _topics(self) -> dict[str, int]:
-        admin = AdminClient({"bootstrap.servers": self.address})
+        admin = _admin(self.address)
         told = admin.list_topics(timeout=_PATIENCE).topics
         return {name: len(each.partitions) for name, each in told.items() if name.startswith(self.name)}
 
     def _left(self, group: str, places: list[tuple[str, int]]) -> list[Lying]:
-        consumer = Consumer(
+        consumer = _client().Consumer(
             {
                 "bootstrap.servers": self.address,
                 "group.id": group,
@@ -86,11 +84,11 @@ class Kafka:
             }
         )
         with contextlib.closing(consumer):
-            told = consumer.committed([TopicPartition(*place) for place in places], timeout=_PATIENCE)
+            told = consumer.committed([_client().TopicPartition(*place) for place in places], timeout=_PATIENCE)
             committed = {(each.topic, each.partition): each.offset for each in told}
             starts, ends = {}, {}
             for place in places:
-                low, high = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_PATIENCE)
+                low, high = consumer.get_watermark_offsets(_client().TopicPartition(*place), timeout=_PATIENCE)
                 start = max(low, committed[place])
                 assert committed[place] <= high, f"{group} committed {committed[place]} of {high} in {place}"
                 if start < high:
@@ -104,7 +102,7 @@ class Kafka:
         """Tells the broker of every death, instead of waiting until it notices: nobody but the living is in a
         group. Members say their process in their client's id.
         """
-        admin, deadline = AdminClient({"bootstrap.servers": self.address}), time.monotonic() + _PATIENCE
+        admin, deadline = _admin(self.address), time.monotonic() + _PATIENCE
         for group in (self.name, f"{self.name}-dead-letters"):
             while dead := [each for each in _members(admin, group) if _process(each.client_id) not in living]:
                 for member in dead:
@@ -114,7 +112,7 @@ class Kafka:
 
     def expel(self) -> None:
         """Throws everybody out of the group, as the broker does with those who seem dead."""
-        for member in _members(AdminClient({"bootstrap.servers": self.address}), self.name):
+        for member in _members(_admin(self.address), self.name):
             self._leave(self.name, member.member_id)
 
     def _leave(self, group: str, member: str) -> None:
@@ -125,10 +123,19 @@ class Kafka:
             connection.recv(64)
 
 
+def _client() -> Any:
+    """The client library is loaded by those who use it: most processes of the lab fork, and never do."""
+    return import_module("confluent_kafka")
+
+
+def _admin(address: str) -> Any:
+    return import_module("confluent_kafka.admin").AdminClient({"bootstrap.servers": address})
+
+
 def _read(
-    consumer: Consumer, starts: dict[tuple[str, int], int], ends: dict[tuple[str, int], int]
+    consumer: Any, starts: dict[tuple[str, int], int], ends: dict[tuple[str, int], int]
 ) -> Iterable[tuple[str, int, int, bytes | None]]:
-    consumer.assign([TopicPartition(*place, start) for place, start in starts.items()])
+    consumer.assign([_client().TopicPartition(*place, start) for place, start in starts.items()])
     waiting, deadline = set(starts), time.monotonic() + _PATIENCE
     while waiting:
         assert time.monotonic() < deadline, f"nothing more comes of {waiting}"
@@ -146,10 +153,10 @@ def _message_id(value: bytes | None) -> str:
     return str(json.loads(value or b"{}").get("message_id", ""))
 
 
-def _members(admin: AdminClient, group: str) -> list[Any]:
+def _members(admin: Any, group: str) -> list[Any]:
     try:
         told: Any = admin.describe_consumer_groups([group])[group].result(_PATIENCE)
-    except KafkaException:  # nobody was ever in it
+    except _client().KafkaException:  # nobody was ever in it
         return []
     return list(told.members)
 
