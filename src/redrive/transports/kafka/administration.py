@@ -103,7 +103,7 @@ class Administration:
         return {each.topic for each in told.topic_partitions or () if each.offset >= 0}
 
     async def readers(self, topics: set[str]) -> tuple[str, ...]:
-        """The groups that have committed something in one of these topics, or are members of it now."""
+        """The groups that have committed something in one of these topics."""
         told = await self._asked(self._admin.list_consumer_groups(request_timeout=self._within).result)
         groups = sorted(each.group_id for each in told.valid)
         return tuple([each for each in groups if topics & await self.read_by(each)])

@@ -109,7 +109,6 @@ class Poller:
         """Set: there is room again, or something else to look at."""
         self._ending = False
         self._paused: set[Place] = set()
-        self._all_paused = False
         self._polled_at = 0.0
         self._told = 0
         """Records that the event loop was given; while it is busy, it has not counted all of them."""
@@ -164,9 +163,9 @@ class Poller:
         return consumer
 
     def _leave(self, consumer: Consumer) -> None:
+        if self._ending:
+            self._commit_before_leaving(consumer)
         try:
-            if self._ending:
-                self._commit_before_leaving(consumer)
             consumer.close()
         except (KafkaException, RuntimeError) as error:
             log.warning("the consumer could not be closed: %s", error)
@@ -282,7 +281,8 @@ class Poller:
                 self._parting = {}
             except KafkaException as raised:
                 if error_in(raised).code() not in _REBALANCING:
-                    raise
+                    log.info("the last commit was not made: %s", raised)
+                    return
                 consumer.poll(_WAIT)
 
     @property

@@ -50,7 +50,6 @@ class RecordProducer:
         self._told = False
         self._ending = threading.Event()
         self._producer = Producer(self._settings, logger=log)
-        self._under_way = 0
         self._thread = threading.Thread(target=self._serve, name="redrive-kafka-producer", daemon=True)
         self._thread.start()
 

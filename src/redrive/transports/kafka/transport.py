@@ -193,7 +193,7 @@ class KafkaTransport:
 
     def group_of(self, topic: str) -> str:
         """The consumer group that reads this topic for us."""
-        return self._group_of(topic)
+        return f"{self._group}-{_DEAD}" if self.names.home_of_dead(topic) is not None else self._group
 
     def retry_topics(self, queue: str) -> tuple[str, ...]:
         """All that there could be for this queue."""
@@ -321,7 +321,7 @@ class KafkaTransport:
             "heartbeat.interval.ms": 1000,  # how soon a member hears that the others wait for it
             "queued.max.messages.kbytes": 65_536,
             **self._settings,
-            "group.id": self._group_of(queue),
+            "group.id": self.group_of(queue),
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "enable.partition.eof": True,
@@ -329,9 +329,6 @@ class KafkaTransport:
             "partition.assignment.strategy": "cooperative-sticky",
             "allow.auto.create.topics": False,
         }
-
-    def _group_of(self, topic: str) -> str:
-        return f"{self._group}-{_DEAD}" if self.names.home_of_dead(topic) is not None else self._group
 
     def _forget(self, queue: str, ended: Subscription) -> None:
         if self._subscriptions.get(queue) is ended:
@@ -373,7 +370,7 @@ class KafkaTransport:
         """What identities of a partition's records begin with, its topic's number of partitions, and the group."""
         known = None if self._topics is None else self._topics.known(topic)
         count = 0 if known is None else known.partitions
-        return f"kafka:{self._cluster}/{topic}/{partition}/", count, self._group_of(topic)
+        return f"kafka:{self._cluster}/{topic}/{partition}/", count, self.group_of(topic)
 
     # Depths.
 
@@ -396,7 +393,7 @@ class KafkaTransport:
         done = 0 if reading is None else sum(reading.done_ahead(topic) for topic in topics)
         leased = 0 if reading is None else sum(reading.leased(topic) for topic in topics)
         wanted = {topic: there[topic] for topic in topics if topic in there}
-        lags = await self._lag().of(self._group_of(reader), wanted, marks)
+        lags = await self._lag().of(self.group_of(reader), wanted, marks)
         return QueueDepth(max(sum(lags.values()) - done - leased, 0), 0, leased)
 
     def _check_open(self) -> None:
