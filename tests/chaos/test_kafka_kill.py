@@ -3,7 +3,6 @@ way of a message and at any moment. None lost, letters exact, no commit ahead of
 repeated but what was not behind a commit when somebody died.
 
 `REDRIVE_CHAOS_KILLS` says how many kills in all (a quarter of it here), `REDRIVE_CHAOS_SEED` repeats the dice.
-For `make chaos` alone: now and then a worker that has done everything does not end, and its test waits in vain.
 """
 
 from __future__ import annotations
@@ -19,10 +18,6 @@ from chaos.lab.kafka import Kafka
 from chaos.lab.killing import kill, problems_at_rest
 from chaos.lab.scenarios import ON_KAFKA, Scenario
 from chaos.lab.supervisor import KILLED, Experiment, Nursery
-
-pytestmark = pytest.mark.skipif(
-    "REDRIVE_CHAOS_KILLS" not in os.environ, reason="kills on Kafka are for `make chaos`"
-)
 
 KILLS = math.ceil(int(os.environ.get("REDRIVE_CHAOS_KILLS") or 200) / 4)
 CASES = [

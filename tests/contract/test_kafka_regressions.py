@@ -4,6 +4,7 @@ record of somebody else's goes back exactly as it came.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
@@ -224,3 +225,20 @@ async def test_no_record_is_handed_out_further_ahead_of_the_slowest_than_the_spa
     for _ in range(received, 3 * span):
         await transport.ack(await anext(receiving))
     await receiving.aclose()
+
+
+async def test_how_much_lies_in_a_topic_can_be_asked_while_it_is_being_made(kafka: KafkaServer) -> None:
+    transport = KafkaTransport(kafka.url, group=kafka.topic_name())
+
+    async def make_and_look() -> int:
+        queue = kafka.topic_name()
+        sending = asyncio.create_task(transport.send(a_message(queue=queue)))
+        while not sending.done():
+            await transport.depths([queue])
+        await sending
+        return (await transport.depths([queue]))[queue].ready
+
+    try:
+        assert [await make_and_look() for _ in range(10)] == [1] * 10
+    finally:
+        await transport.close()

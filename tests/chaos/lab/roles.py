@@ -112,6 +112,8 @@ async def work(premises: Premises, *, spool_too: bool = True, forever: bool = Fa
         if spool_too and not forever:
             watching = asyncio.create_task(_stop_when_empty(worker, premises, shop))
             await asyncio.wait({running, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if watching.done() and (failed := watching.exception()) is not None:
+                raise failed  # nobody would stop the worker
             watching.cancel()
         await running
     await shop.close()
@@ -130,7 +132,10 @@ async def _stop_when_empty(worker: Worker, premises: Premises, shop: Shop) -> No
 
 
 async def _under_way(premises: Premises, transport: Transport) -> int:
-    depths = await transport.depths()
+    try:
+        depths = await transport.depths()
+    except Unreachable:
+        return 1  # nobody knows
     known = sum(depth.total for name, depth in depths.items() if not name.endswith("_dlq"))
     # Retries of those who died wait in queues that nobody here has asked for yet.
     return known or (0 if premises.rabbit is None else await asyncio.to_thread(premises.rabbit.under_way))
@@ -245,7 +250,18 @@ def live(order: dict[str, Any]) -> None:
     os.environ["REDRIVE_FAULTS"] = order["faults"]
     faults.arm(order["faults"])
     _bear_witness(History(premises.history))
-    asyncio.run(ROLES[order["role"]](premises, **order["arguments"]))  # type: ignore[arg-type]  # each is async
+    asyncio.run(_role(order["role"], premises, order["arguments"]))
+
+
+async def _role(name: str, premises: Premises, arguments: dict[str, Any]) -> None:
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, _tell_tasks)
+    await ROLES[name](premises, **arguments)
+
+
+def _tell_tasks() -> None:
+    """`kill -USR2` tells in the log what each task waits for."""
+    for task in asyncio.all_tasks():
+        task.print_stack()
 
 
 def _bear_witness(history: History) -> None:

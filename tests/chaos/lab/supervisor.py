@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 KILLED = -signal.SIGKILL
 _PATIENCE = 60.0
+_LAST_WORDS = 2.0
 _TOLD = 4000
 
 
@@ -73,8 +74,10 @@ class Child:
         """Its exit code; negative: the signal it died of. One that lives too long has to say where it stands."""
         if not self.ended_within(_PATIENCE):
             self.signal(signal.SIGUSR1)
-            self.signal(signal.SIGKILL)
-            self.exit_code = self._nursery.heard(_PATIENCE)
+            self.signal(signal.SIGUSR2)
+            if not self.ended_within(_LAST_WORDS):
+                self.signal(signal.SIGKILL)
+                self.exit_code = self._nursery.heard(_PATIENCE)
             raise AssertionError(f"child {self.process} never ended: see the end of the log")
         assert self.exit_code is not None
         return self.exit_code

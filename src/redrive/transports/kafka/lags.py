@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from redrive.transports.kafka.client_errors import explained
+from redrive.transports.kafka.client_errors import error_in, explained
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 
 Place = tuple[str, int]
 
+_UNLED = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+"""A topic that was just made, or a partition that goes to another broker: its leader is there in a moment."""
+_SOON = 0.05
 _LATEST, _EARLIEST = OffsetSpec.latest(), OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 
 
@@ -33,9 +43,19 @@ class Lags:
         if not places:
             return {}
         try:
-            return await asyncio.to_thread(self._look, group, places, known)
+            return await asyncio.to_thread(self._look_until_led, group, places, known)
         except KafkaException as raised:
             raise explained(raised) from None
+
+    def _look_until_led(self, group: str, places: list[Place], known: Mapping[Place, int]) -> dict[Place, int]:
+        deadline = time.monotonic() + self._within
+        while True:
+            try:
+                return self._look(group, places, known)
+            except KafkaException as raised:
+                if error_in(raised).code() not in _UNLED or time.monotonic() > deadline:
+                    raise
+            time.sleep(_SOON)
 
     def _look(self, group: str, places: list[Place], known: Mapping[Place, int]) -> dict[Place, int]:
         latest = self._offsets(places, _LATEST)
