@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
 
 from redrive import faults
-from redrive.deadline import Deadline
+from redrive.deadline import within
 from redrive.failure import Failure, FailureKind, Host, attempts_in, capture
 from redrive.handler import Handler, Middleware, around
 from redrive.policy import Decision, Drop, FailurePolicy, RetryAfter, SendToDeadLetter
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from redrive.clock import Clock
     from redrive.threads import HandlerThreads
@@ -66,17 +65,27 @@ class Attempts:
         """None: the handler succeeded. Being cancelled passes through: that is no failure. `before`: how it failed
         the last time, if it was kept since and has not been delivered anew.
         """
-        failures = attempts_in(delivery.trail) if before is None else before.failures
-        attempt = _attempt(delivery, failures)
+        failures = before.failures if before is not None else attempts_in(delivery.trail) if delivery.trail else ()
+        attempt = _attempt(delivery, failures) if failures else delivery.attempt
         loop = self._loop = self._loop or asyncio.get_running_loop()  # once: asking is dear
-        first_attempt_at = before.first_attempt_at if before else delivery.first_attempt_at or self._clock.now()
+        timeout = self._timeout
+        first_attempt_at = before.first_attempt_at if before else delivery.first_attempt_at
+        began = self._clock.monotonic()  # the time of day costs as much as all of this together, and few fail
         while True:
             try:
-                await self._once(delivery, loop)
+                if not self.handler.is_async:
+                    await self._threads.room()  # outside of the timeout: a call that was never made has not failed
+                faults.point("worker.before_handler")
+                called = self._call(delivery)
+                await (called if timeout is None else within(timeout, loop, called))
+                faults.point("worker.after_handler")
             except BaseException as error:  # whatever a handler raises is a failure to decide about
                 if not _is_failure(error, asyncio.current_task(loop)):
                     raise
-                failed = self._judge(error, attempt, failures, first_attempt_at)
+                now = self._clock.now()
+                if first_attempt_at is None:
+                    first_attempt_at = now - timedelta(seconds=self._clock.monotonic() - began)
+                failed = self._judge(error, attempt, failures, first_attempt_at, now)
             else:
                 self._observe(None)
                 return None
@@ -86,25 +95,22 @@ class Attempts:
             await self._clock.sleep(decision.delay)
             attempt, failures = attempt + 1, failed.failures
 
-    async def _once(self, delivery: Delivery, loop: asyncio.AbstractEventLoop) -> None:
-        if not self.handler.is_async:
-            await self._threads.room()  # outside of the timeout: a call that was never made has not failed
-        faults.point("worker.before_handler")
-        task = asyncio.current_task(loop)
-        with nullcontext() if self._timeout is None or task is None else Deadline(task, self._timeout, loop):
-            if self._middleware:
-                await around(self._middleware, delivery, lambda: self._call(delivery))()
-            else:
-                await self.handler.run(delivery.message, self._threads)
-        faults.point("worker.after_handler")
+    def _call(self, delivery: Delivery) -> Awaitable[object]:
+        if not self._middleware:  # without a coroutine of our own around it: that costs, for every message
+            return self.handler.run(delivery.message, self._threads)
+        return around(self._middleware, delivery, lambda: self._innermost(delivery))()
 
-    async def _call(self, delivery: Delivery) -> None:
+    async def _innermost(self, delivery: Delivery) -> None:
         await self.handler.run(delivery.message, self._threads)
 
     def _judge(
-        self, error: BaseException, attempt: int, before: tuple[Failure, ...], first_attempt_at: datetime
+        self,
+        error: BaseException,
+        attempt: int,
+        before: tuple[Failure, ...],
+        first_attempt_at: datetime,
+        now: datetime,
     ) -> Failed:
-        now = self._clock.now()
         try:
             kind = self.policy.classify(error)
             elapsed = (now - first_attempt_at).total_seconds()

@@ -34,6 +34,8 @@ class Breaker:
         self.state = BreakerState.CLOSED
 
     def succeeded(self) -> None:
+        if self.state is BreakerState.CLOSED and not self._failed:
+            return  # the usual, for every message
         self._failed.clear()
         self._wait = self._pause
         self.state = BreakerState.CLOSED

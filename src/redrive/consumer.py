@@ -25,6 +25,7 @@ import structlog
 
 from redrive import faults
 from redrive.breaker import Breaker, BreakerState
+from redrive.crew import Crew
 from redrive.errors import LeaseLost
 from redrive.failure import FailureKind
 from redrive.giving_back import GivingBack
@@ -93,17 +94,17 @@ class Consumer:
         self._suspects = suspects
         self._options = options
         self._clock = clock
-        self._running: dict[asyncio.Task[None], Delivery] = {}
-        self._handled: set[asyncio.Task[None]] = set()
+        self._handled: set[asyncio.Task[None] | None] = set()
         """Of those that run: whose handler has ended, and who are settling what became of it."""
         self._giving_back = GivingBack(transport)
         self._order: InOrder | None = None
         self._prefetch = options.prefetch or options.concurrency
-        self._slots = asyncio.Semaphore(options.concurrency)
+        at_once = options.concurrency
         if ordered_by is not None:
             self._order = InOrder(ordered_by, settling=settling, concurrency=options.concurrency, clock=clock)
             self._prefetch = options.prefetch or options.concurrency * _PLACES
-            self._slots = asyncio.Semaphore(self._prefetch)
+            at_once = self._prefetch
+        self._crew = Crew(at_once, self._process, self._forsaken)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._taking: asyncio.Task[None] | None = None
         self._stopped = False
@@ -116,7 +117,7 @@ class Consumer:
 
     @property
     def busy(self) -> bool:
-        return bool(self._running or self._giving_back.under_way)
+        return self._crew.busy or bool(self._giving_back.under_way)
 
     async def run(self) -> None:
         """Consumes until `stop`. A broker that goes away is waited for; everything else is an error."""
@@ -136,35 +137,34 @@ class Consumer:
         a handler has done is not done again for want of a moment: settling it may take a little longer.
         """
         self.stop()
+        for delivery in self._crew.take_back():
+            self._giving_back.start(delivery)
         for waiting in () if self._order is None else self._order.waiting:
             waiting.cancel()
-        if self._running and grace > 0:
-            await asyncio.wait(self._running, timeout=grace)
-        for task in self._running.keys() - self._handled:
+        running = self._crew.running
+        if running and grace > 0:
+            await asyncio.wait(running, timeout=grace)
+        for task in running.keys() - self._handled:
             task.cancel()
-        if self._running:
-            await asyncio.wait(self._running, timeout=_SETTLING)
-        for task in self._running:
+        if running:
+            await asyncio.wait(running, timeout=_SETTLING)
+        for task in running:
             task.cancel()
-        if self._running:
-            await asyncio.wait(self._running, timeout=_LEAVING)
+        if running:
+            await asyncio.wait(running, timeout=_LEAVING)
         self._leave_behind()
         if last := {*self._giving_back.under_way, *([self._taking] if self._taking else [])}:
             await asyncio.wait(last, timeout=_GIVING_BACK)
 
     def _leave_behind(self) -> None:
         """Handlers that swallow their cancellation must not keep the process: it leaves without them."""
-        if not self._running:
-            return
-        log.error(
-            "handlers do not end though cancelled, leaving without them",
-            queue=self.queue,
-            running=len(self._running),
-        )
-        for task, delivery in self._running.items():
-            asyncio.tasks._unregister_task(task)  # noqa: SLF001  or `asyncio.run` would wait for it for ever
+        left = self._crew.leave_behind()
+        if left:
+            log.error(
+                "handlers do not end though cancelled, leaving without them", queue=self.queue, running=len(left)
+            )
+        for delivery in left:
             self._giving_back.start(delivery)
-        self._running.clear()
 
     async def _take(self) -> None:
         # Not only until it is cancelled: a broker that is away when deliveries are to be given back raises its
@@ -189,8 +189,8 @@ class Consumer:
         while True:
             if not self._settling.durable:
                 await self._settling.until_durable()
-            elif self.breaker.state is BreakerState.PROBING and self._running:
-                await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            elif self.breaker.state is BreakerState.PROBING and self._crew.busy:
+                await self._crew.something_ends()
             elif self._phase() is _Phase.WAIT:
                 remaining = self.breaker.remaining(self._clock.monotonic())
                 await self._clock.sleep(min(remaining, _LONGEST_LOOK))
@@ -199,39 +199,25 @@ class Consumer:
 
     async def _consume(self) -> None:
         """Takes deliveries until something asks for a pause; what was fetched and not begun is given back."""
-        phase = self._phase()
+        phase, crew = self._phase(), self._crew
         prefetch = 1 if phase is _Phase.PROBE else self._prefetch
         async with contextlib.aclosing(self._transport.receive(self.queue, prefetch=prefetch)) as deliveries:
             while self._settling.durable and self._phase() is phase:
-                await self._slots.acquire()
-                try:
-                    delivery = await anext(deliveries)
-                except BaseException:
-                    self._slots.release()
-                    raise
+                if crew.full:
+                    await crew.something_ends()
+                    continue
+                delivery = await anext(deliveries)
                 self._broker.connected = True
                 if phase is _Phase.PROBE:
                     self.breaker.probe()
-                self._start(delivery)
+                crew.give(delivery)
                 if phase is _Phase.PROBE:
                     return
 
-    def _start(self, delivery: Delivery) -> None:
-        loop = self._loop = self._loop or asyncio.get_running_loop()  # once: asking is dear
-        task = loop.create_task(self._process(delivery))
-        self._running[task] = delivery
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        delivery = self._running.pop(task, None)
-        self._handled.discard(task)
-        self._slots.release()
-        error = None if task.cancelled() else task.exception()
+    def _forsaken(self, delivery: Delivery, error: BaseException | None) -> None:
         if error is not None:
             log.error("a delivery could not be settled", queue=self.queue, **error_facts(error))
-        # Here and not in the task: one that is cancelled before its first step runs nothing of its own.
-        if delivery is not None and (task.cancelled() or error is not None):
-            self._giving_back.start(delivery)
+        self._giving_back.start(delivery)
 
     async def _process(self, delivery: Delivery) -> None:
         try:
@@ -263,15 +249,18 @@ class Consumer:
             self.breaker.probe()  # the pause ended while no message came
         attempts = self._attempts
         failed = await (attempts.run(delivery) if self._order is None else self._order.attempt(delivery, attempts))
-        if (task := asyncio.current_task(self._loop)) is not None:
-            self._handled.add(task)
-        if failed is None:
-            self.breaker.succeeded()
-            await self._settling.succeeded(delivery)
-            return
-        if not isinstance(failed.decision, Drop):
-            self._count(failed.failures[-1], delivery)
-        await self._settling.failed(delivery, failed)
+        task = asyncio.current_task(self._loop)
+        self._handled.add(task)
+        try:
+            if failed is None:
+                self.breaker.succeeded()
+                await self._settling.succeeded(delivery)
+                return
+            if not isinstance(failed.decision, Drop):
+                self._count(failed.failures[-1], delivery)
+            await self._settling.failed(delivery, failed)
+        finally:
+            self._handled.discard(task)
 
     def _count(self, failure: Failure, delivery: Delivery) -> None:
         if failure.kind is not FailureKind.TRANSIENT:

@@ -128,6 +128,11 @@ def arm(text: str) -> None:
     _armed = parse(text)
 
 
+def armed() -> bool:
+    """Whether any point does anything; where none does, a hot path need not pass them."""
+    return bool(_armed)
+
+
 def point(name: str) -> int | None:
     """Does nothing unless armed. Gives the number of bytes to write for `short`, else None."""
     if not _armed:

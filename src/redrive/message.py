@@ -52,6 +52,8 @@ class Overlay(msgspec.Struct, frozen=True):
 
 
 _RESET = Overlay(None, 0)
+ENVELOPED = b'"message_id"'
+"""In every envelope: to look for it costs a tenth of decoding what is none."""
 _encoder = msgspec.json.Encoder()
 _envelope_decoder = msgspec.json.Decoder(Envelope)
 
@@ -125,10 +127,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return found
 
     def _read_envelope(self) -> Envelope | None:
-        if self.body is None or len(self.body) > MAX_ENVELOPE_BYTES or not self.body.startswith(b"{"):
+        body = self.body
+        if body is None or ENVELOPED not in body or len(body) > MAX_ENVELOPE_BYTES or not body.startswith(b"{"):
             return None
         try:
-            return _envelope_decoder.decode(self.body)
+            return _envelope_decoder.decode(body)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return None
 

@@ -83,23 +83,19 @@ class Settling:
         self._on_critical = on_critical
         self._notify_critical = notify_critical
         self._ordered_by = ordered_by
-        self._durable = asyncio.Event()
-        self._durable.set()
+        self.durable = True
+        """False while a letter waits because no sink takes it."""
+        self._is_durable = asyncio.Event()
+        self._is_durable.set()
         self._waiting = 0
 
-    @property
-    def durable(self) -> bool:
-        """False while a letter waits because no sink takes it."""
-        return self._durable.is_set()
-
     async def until_durable(self) -> None:
-        await self._durable.wait()
+        await self._is_durable.wait()
 
-    async def succeeded(self, delivery: Delivery) -> None:
-        if delivery.message.headers:
-            await self._done(delivery, "succeeded")
-        else:  # no ticket: the usual way, and the shortest
-            await self._ack(delivery)
+    def succeeded(self, delivery: Delivery) -> Awaitable[None]:
+        if delivery.message.headers or faults.armed():
+            return self._done(delivery, "succeeded")
+        return self._transport.ack(delivery)  # no ticket: the usual way, and the shortest
 
     async def failed(self, delivery: Delivery, failed: Failed) -> None:
         decision = failed.decision
@@ -273,14 +269,16 @@ class Settling:
                 try:
                     return await ask()
                 except (NotDurable, Unreachable) as error:
-                    self._durable.clear()
+                    self.durable = False
+                    self._is_durable.clear()
                     log.critical(said, queue=queue, error=str(error))
                     await self._clock.sleep(wait)
                     wait = min(wait * 2, _SINK_LAST)
         finally:
             self._waiting -= 1
             if not self._waiting:
-                self._durable.set()
+                self.durable = True
+                self._is_durable.set()
 
     async def _ack(self, delivery: Delivery) -> None:
         faults.point("worker.before_ack")

@@ -127,7 +127,7 @@ async def settled_depth(shop: Workshop) -> QueueDepth:
     consumer = shop.worker.consumers[0]
 
     async def given_back() -> bool:
-        return (await shop.depth("orders")).leased == len(consumer._running)
+        return (await shop.depth("orders")).leased == len(consumer._crew.running)
 
     await until(given_back)
     return await shop.depth("orders")

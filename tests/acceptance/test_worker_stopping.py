@@ -187,7 +187,7 @@ async def test_a_worker_that_is_cancelled_gives_back_what_it_has_in_hand(tmp_pat
         shop.running = None
 
 
-async def test_a_delivery_cancelled_before_its_first_step_is_given_back(tmp_path: Path) -> None:
+async def test_a_delivery_that_nobody_has_begun_with_when_the_worker_stops_is_given_back(tmp_path: Path) -> None:
     app, runs = App("shop"), []
 
     @app.handler("orders", concurrency=1)
@@ -196,20 +196,20 @@ async def test_a_delivery_cancelled_before_its_first_step_is_given_back(tmp_path
 
     async with workshop(app, tmp_path) as shop:
         [consumer] = shop.worker.consumers
-        start, cancelled = consumer._start, list[asyncio.Task[None]]()
+        give = consumer._crew.give
 
-        def start_and_cancel_the_first(delivery: Delivery) -> None:
-            start(delivery)
-            if not cancelled:
-                cancelled.extend(consumer._running)
-                cancelled[0].cancel()
+        def give_and_finish(delivery: Delivery) -> None:
+            give(delivery)
+            finishing.append(asyncio.ensure_future(consumer.finish(0)))
 
-        consumer._start = start_and_cancel_the_first  # type: ignore[method-assign]
+        finishing: list[asyncio.Future[None]] = []
+        consumer._crew._call = lambda: None  # type: ignore[method-assign]  # nobody comes to begin with it
+        consumer._crew.give = give_and_finish  # type: ignore[method-assign]
         await shop.send("orders", {"number": 1})
-        await until(lambda: runs == [1])
-        await until(shop.empty)
+        await until(lambda: bool(finishing) and finishing[0].done())
 
-        assert cancelled[0].cancelled()
+        depth = await shop.depth("orders")
+        assert (runs, depth.ready, depth.leased) == ([], 1, 0)
 
 
 async def test_what_a_handler_has_done_is_settled_even_if_nobody_waits_for_handlers(tmp_path: Path) -> None:

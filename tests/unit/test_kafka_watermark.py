@@ -11,7 +11,7 @@ OFFSETS = st.lists(st.integers(0, 500), unique=True, max_size=60).map(sorted)
 
 
 def assigned(start: int = 0) -> AssignedPartition:
-    return AssignedPartition("orders", 0, start=start, suspect_until=0, span=100)
+    return AssignedPartition("orders", 0, start=start, suspect_until=0, span=100, ahead=100)
 
 
 @given(offsets=OFFSETS, data=st.data())

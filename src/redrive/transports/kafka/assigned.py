@@ -2,7 +2,7 @@
 
 Only a *watermark* is ever committed: the offset before which nothing is left to do. Records are done in any order;
 the watermark waits for the slowest. So that a crash repeats no more than that allows, no record is handed out that
-is further than `SPAN` from it.
+is further than `span` from it; where they go one by one, none while the one before it is not done.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from redrive.errors import LeaseLost
 
 if TYPE_CHECKING:
-    from redrive.transports.kafka.subscription import Subscription, Taker, Waiting
+    from redrive.transports.kafka.subscription import Subscription, Taker, Waiting  # noqa: TC004  never decoded
 
 
 class AssignedPartition:
@@ -30,6 +32,8 @@ class AssignedPartition:
         start: int,
         suspect_until: int,
         span: int,
+        ahead: int,
+        one_by_one: bool = False,
     ) -> None:
         self.topic = topic
         self.partition = partition
@@ -47,6 +51,17 @@ class AssignedPartition:
         self.halted = False
         """No more of it may come for now."""
         self.span = span
+        self.ahead = ahead
+        """So far from the watermark records are read; then its partition is halted."""
+        self.one_by_one = one_by_one
+        self.shut = False
+        """One by one: the record whose turn it is is not done, so nothing behind it may be handed out."""
+        self.pending: deque[Waiting] = deque()
+        """Records that were read, and nobody has yet."""
+        self.bytes = 0
+        """Of those."""
+        self.in_turn = False
+        """It stands among the partitions that may have something to hand out."""
         self.in_hand = 0
         """Records that somebody has."""
         self._next = start
@@ -91,22 +106,21 @@ class AssignedPartition:
             self._done.add(offset)
 
 
-class Receipt:
+class Receipt(msgspec.Struct, eq=False):
     """One delivery of one record. Settled once."""
 
-    __slots__ = ("assigned", "offset", "open", "record", "subscription", "taker")
+    subscription: Subscription
+    record: Waiting
+    taker: Taker
+    open: bool = True
 
-    def __init__(self, subscription: Subscription, record: Waiting, taker: Taker) -> None:
-        self.subscription = subscription
-        self.assigned = record.assigned
-        self.offset = record.offset
-        self.record = record
-        self.taker = taker
-        self.open = True
+    @property
+    def assigned(self) -> AssignedPartition:
+        return self.record.assigned
 
     def claim(self) -> None:
         """LeaseLost if it was settled, or is being settled, or its partition is somebody else's."""
-        if self.open and self.assigned.lost:
+        if self.open and self.record.assigned.lost:
             self.open = False
             self.taker.put_down()  # there is room for another one
             raise LeaseLost("the partition of this delivery belongs to another consumer now")

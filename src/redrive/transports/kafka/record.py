@@ -6,8 +6,11 @@ headers as they came, in their order; where they came from is in `Message.proper
 
 from __future__ import annotations
 
+from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from redrive.control import GENERATION, OURS
@@ -15,12 +18,11 @@ from redrive.epoch import EPOCH, microseconds, moment
 from redrive.errors import PublishRefused, TrailTooLong
 from redrive.headers import decode_headers, encode_headers
 from redrive.kafka_origin import MAGIC, Origin, origin_of, properties_of
-from redrive.message import Message
+from redrive.message import ENVELOPED, Message
 from redrive.transports.kafka import note as notes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from redrive.message import Headers
     from redrive.transports.kafka.note import Note
@@ -136,7 +138,7 @@ def _bytes(text: str) -> bytes:
 # From the wire.
 
 
-class Arrived(NamedTuple):
+class Arrived(msgspec.Struct, frozen=True):
     """What a consumer was given."""
 
     topic: str
@@ -148,7 +150,8 @@ class Arrived(NamedTuple):
     """By its timestamp, or when it came if it has none."""
     key: bytes | None
     value: bytes | None
-    headers: WireHeaders
+    headers: Any
+    """`WireHeaders`, in their order."""
     partitions: int
     group: str = ""
 
@@ -200,7 +203,7 @@ def _foreign(arrived: Arrived) -> Message:
         key=arrived.key,
         properties=properties_of(origin),
     )
-    return _named(message)
+    return _named(message) if arrived.value is not None and ENVELOPED in arrived.value else message
 
 
 def _placed(origin: Origin) -> str:
@@ -267,6 +270,7 @@ def _read_control(name: str, value: bytes | None) -> Any:
     return int(text) if name == GENERATION and text.isascii() and text.isdigit() and len(text) < 10 else text  # noqa: PLR2004
 
 
+@lru_cache(maxsize=1024)  # records of one batch have few different ones, and arithmetic with dates is dear
 def noted_moment(since: int) -> datetime:
     """A time out of a note: whoever wrote it."""
     try:

@@ -1,5 +1,8 @@
 """The records of one queue and its retries for one consumer group, in the event loop.
 
+Partitions that have something take turns, so that none waits behind another. A partition has nothing to hand out
+while its next record is too far from its watermark, or, one by one, while the one before it is not done.
+
 It outlives the iterators that take from it: leaving a group and joining it again makes everybody else wait.
 """
 
@@ -8,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import structlog
+from msgspec.structs import replace
 
 from redrive.epoch import microseconds
 from redrive.errors import Unreachable
@@ -19,12 +24,12 @@ from redrive.transports.kafka.poller import Poller, RawRecord
 from redrive.transports.kafka.record import note_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from redrive.clock import Clock
     from redrive.errors import RedriveError
-    from redrive.transports import Delivery
-    from redrive.transports.kafka.note import Note
+    from redrive.transports import Delivery  # noqa: TC004  a record that waits is never decoded
+    from redrive.transports.kafka.note import Note  # noqa: TC004  as above
     from redrive.transports.kafka.poller import Assignment, Place
     from redrive.transports.kafka.record import WireHeaders
 
@@ -35,6 +40,8 @@ log = structlog.get_logger("redrive.kafka")
 _MOST_BYTES = 64 * 2**20
 """Of records that were read and not handed out."""
 _LEAST_SPAN, _RETRY_SPAN = 100, 1000
+_AHEAD, _LOW = 2000, 1000
+"""Records that are read ahead of those who ask: while Python does one thing, the other thread does nothing."""
 _LONGEST_SLEEP = 60.0
 
 
@@ -50,14 +57,15 @@ class Taker:
 
     def put_down(self) -> None:
         self.unsettled -= 1
-        self.wake()
+        if self.waiting is not None:
+            self.wake()
 
     def wake(self) -> None:
         if self.waiting is not None and not self.waiting.done():
             self.waiting.set_result(None)
 
 
-class Waiting(NamedTuple):
+class Waiting(msgspec.Struct, frozen=True, eq=False):
     """A record that nobody has yet."""
 
     due: int
@@ -65,12 +73,12 @@ class Waiting(NamedTuple):
     offset: int
     assigned: AssignedPartition
     raw: RawRecord
-    headers: WireHeaders
+    size: int
+    headers: Any
+    """`WireHeaders`."""
     note: Note | None
-
-    @property
-    def size(self) -> int:
-        return len(self.raw)
+    again: Delivery | None = None
+    """What it is handed out as, if an attempt was made and it was held since."""
 
 
 class Subscription:
@@ -89,6 +97,7 @@ class Subscription:
         prefetch: int,
         grace: float,
         from_latest: bool,
+        one_by_one: bool,
         on_end: Callable[[Subscription], None],
     ) -> None:
         self.held: dict[Place, AssignedPartition] = {}
@@ -101,17 +110,22 @@ class Subscription:
         self._describe = describe
         self._clock = clock
         self._grace = grace
+        self._one_by_one = one_by_one
         self._on_end = on_end
         self._span = max(_LEAST_SPAN, 4 * prefetch)
         self._loop = asyncio.get_running_loop()
         self._takers: list[Taker] = []
-        self._ready: deque[Waiting] = deque()
+        self._turns: deque[AssignedPartition] = deque()
+        self._count = 0
+        """Of the records that wait there."""
         self._late: list[tuple[int, int, Waiting]] = []
         self._order = 0
         self._alarm: asyncio.Task[None] | None = None
         self._rings_at = 0
         self._bytes = 0
         self._settled = asyncio.Event()
+        self._parting = 0
+        """How many wait until partitions that go to somebody else are settled."""
         self._over = asyncio.Event()
         self._ending = False
         self._poller = Poller(
@@ -125,61 +139,115 @@ class Subscription:
         )
         self._poller.start()
 
-    async def deliveries(self, prefetch: int) -> AsyncGenerator[Delivery]:
+    def join(self, prefetch: int) -> Taker:
+        """Somebody wants records. `leave` ends it."""
         if self._over.is_set() and self.error is not None:
             raise self.error
         self.error = None
         taker = Taker(prefetch)
         self._takers.append(taker)
         self._reckon()
-        try:
-            while not self._ending:
-                if self._ready and taker.unsettled < prefetch:
-                    waiting = self._ready.popleft()
-                    self._bytes -= waiting.size
-                    if len(self._ready) <= prefetch // 2:
-                        self._reckon()
-                    yield self._hand_out(waiting, taker)
-                    continue
-                taker.waiting = self._loop.create_future()
-                try:
-                    await taker.waiting
-                finally:
-                    taker.waiting = None
-                if self.error is not None:
-                    raise self.error
-        finally:
-            self._takers.remove(taker)
-            self._reckon()
-            for each in self._takers:
-                each.wake()
+        return taker
 
-    def _hand_out(self, waiting: Waiting, taker: Taker) -> Delivery:
-        receipt = Receipt(self, waiting, taker)
-        taker.unsettled += 1
-        waiting.assigned.in_hand += 1
-        return self._read(waiting, receipt)
+    def leave(self, taker: Taker) -> None:
+        self._takers.remove(taker)
+        self._reckon()
+        for each in self._takers:
+            each.wake()
+
+    def take(self, taker: Taker) -> Delivery | None:
+        """The next that is there. None: there is none, or he has as many as he may have."""
+        turns = self._turns
+        while turns and taker.unsettled < taker.prefetch and not self._ending:
+            assigned = turns[0]
+            pending = assigned.pending
+            if assigned.shut or not pending or pending[0].offset - assigned.watermark >= assigned.span:
+                turns.popleft().in_turn = False
+                continue
+            turns.rotate(-1)
+            waiting = pending.popleft()
+            assigned.bytes -= waiting.size
+            assigned.in_hand += 1
+            assigned.shut = assigned.one_by_one
+            taker.unsettled += 1
+            self._bytes -= waiting.size
+            self._count -= 1
+            if self._count == _LOW:
+                self._reckon()
+            receipt, again = Receipt(self, waiting, taker), waiting.again
+            return self._read(waiting, receipt) if again is None else replace(again, receipt=receipt)
+        return None
+
+    async def wait(self, taker: Taker) -> bool:
+        """Until there may be something to take. False: never again."""
+        if self._ending:
+            return False
+        taker.waiting = self._loop.create_future()
+        try:
+            await taker.waiting
+        finally:
+            taker.waiting = None
+        if self.error is not None:
+            raise self.error
+        return not self._ending
 
     def finish(self, receipt: Receipt) -> None:
         """It is claimed, and done for good."""
-        assigned = receipt.assigned
-        assigned.finish(receipt.offset)
+        assigned = receipt.record.assigned
+        assigned.finish(receipt.record.offset)
         self._put_down(receipt)
-        if assigned.halted and assigned.reach <= assigned.span // 2:
+        assigned.shut = False
+        if assigned.pending and not assigned.in_turn:
+            self._give_turn(assigned)
+            self._wake()
+        if assigned.halted and assigned.reach <= assigned.ahead // 2 and assigned.bytes <= self._share() // 2:
             assigned.halted = False
             self._poller.need.set()
 
     def give_back(self, receipt: Receipt) -> None:
         """It is claimed, and goes to the next who asks."""
-        self._ready.appendleft(receipt.record)
-        self._bytes += receipt.record.size
         self._put_down(receipt)
+        receipt.record.assigned.shut = False
+        self._return(receipt.record)
+
+    def hold(self, receipt: Receipt, again: Delivery, due: int) -> None:
+        """It is claimed, and comes again then as that delivery. One by one: before all that is behind it, which
+        waits.
+        """
+        self._put_down(receipt)
+        if self._is_held(receipt.record.assigned):
+            self._keep_late(replace(receipt.record, due=due, again=again))
+
+    def _return(self, *several: Waiting) -> None:
+        """Before all others, in their order: they were on their way before."""
+        for waiting in reversed(several):
+            assigned = waiting.assigned
+            if not self._is_held(assigned):
+                continue
+            assigned.pending.appendleft(waiting)
+            self._add(waiting)
+            if not assigned.in_turn:
+                self._give_turn(assigned)
         self._wake()
 
+    def _is_held(self, assigned: AssignedPartition) -> bool:
+        """Else whoever has it next begins with what is not done."""
+        return self.held.get((assigned.topic, assigned.partition)) is assigned
+
+    def _add(self, waiting: Waiting) -> None:
+        waiting.assigned.bytes += waiting.size
+        self._bytes += waiting.size
+        self._count += 1
+
+    def _give_turn(self, assigned: AssignedPartition) -> None:
+        assigned.in_turn = True
+        self._turns.append(assigned)
+
     def _put_down(self, receipt: Receipt) -> None:
-        receipt.assigned.in_hand -= 1
+        assigned = receipt.record.assigned
+        assigned.in_hand -= 1
         receipt.taker.put_down()
-        if not receipt.assigned.in_hand:
+        if not assigned.in_hand and self._parting:
             self._settled.set()
 
     def leased(self, topic: str) -> int:
@@ -201,7 +269,8 @@ class Subscription:
 
     def assigned(self, partitions: list[Assignment]) -> None:
         for each in partitions:
-            span = self._span if each.topic == self._plain else max(self._span, _RETRY_SPAN)
+            plain = each.topic == self._plain
+            span = self._span if plain else max(self._span, _RETRY_SPAN)
             name, count, group = self._describe(each.topic, each.partition)
             self.held[each.topic, each.partition] = AssignedPartition(
                 each.topic,
@@ -212,31 +281,38 @@ class Subscription:
                 start=each.start,
                 suspect_until=each.suspect_until,
                 span=span,
+                ahead=max(span, _AHEAD) if plain else span,
+                one_by_one=self._one_by_one,
             )
 
     def arrived(self, batch: list[RawRecord]) -> None:
         self.error = None
-        self.want -= len(batch)
         self.counted += len(batch)
-        ready, held = self._ready, self.held
+        held, now, share, plain = self.held, self._now(), self._share(), self._plain
         for raw in batch:
             topic, offset = raw.topic(), raw.offset()
             assigned = held.get((topic, raw.partition()))
             if assigned is None or not assigned.come(offset):
                 continue
-            if assigned.reach > assigned.span:
+            if offset - assigned.watermark >= assigned.ahead or assigned.bytes > share:
                 assigned.halted = True
             headers = _headers_of(raw)
             note = note_of(topic, headers) if headers else None
-            if note is not None and note.group and note.group != self._group:
-                assigned.finish(offset)
-                continue
-            waiting = Waiting(0 if note is None else note.due_at or 0, offset, assigned, raw, headers, note)
-            self._bytes += waiting.size
-            if waiting.due and waiting.due > self._now():
+            due = 0
+            if note is not None and topic != plain:
+                if note.group and note.group != self._group:
+                    assigned.finish(offset)
+                    continue
+                due = note.due_at or 0
+            waiting = Waiting(due, offset, assigned, raw, len(raw), headers, note)
+            if due > now:
                 self._keep_late(waiting)
-            else:
-                ready.append(waiting)
+                continue
+            assigned.pending.append(waiting)
+            self._add(waiting)
+        for each in held.values():
+            if each.pending and not each.in_turn:
+                self._give_turn(each)
         self._reckon()
         self._wake()
 
@@ -249,7 +325,11 @@ class Subscription:
         parting = [self.held.pop(place) for place in places if place in self.held]
         self._drop(parting)
         if not self._ending:
-            await self._until_settled(parting)
+            self._parting += 1
+            try:
+                await self._until_settled(parting)
+            finally:
+                self._parting -= 1
         for each in parting:
             each.lost = True
         return [(each.topic, each.partition, each.watermark) for each in parting]
@@ -285,14 +365,26 @@ class Subscription:
     # Inside.
 
     def _drop(self, parting: list[AssignedPartition]) -> None:
+        for each in parting:
+            self._count -= len(each.pending)
+            self._bytes -= each.bytes
+            each.pending.clear()
+            each.bytes, each.in_turn = 0, False
         gone = set(map(id, parting))
-        self._ready = deque(each for each in self._ready if id(each.assigned) not in gone)
+        self._turns = deque(each for each in self._turns if id(each) not in gone)
+        self._bytes -= sum(each[2].size for each in self._late if id(each[2].assigned) in gone)
         self._late = [each for each in self._late if id(each[2].assigned) not in gone]
         heapq.heapify(self._late)
-        self._bytes = sum(each.size for each in self._ready) + sum(each[2].size for each in self._late)
         self._reckon()
 
+    def _share(self) -> int:
+        """Bytes that may wait of one partition: if one that hands out nothing had all the room, the others would
+        stand too.
+        """
+        return _MOST_BYTES // (2 * max(len(self.held), 1))
+
     def _keep_late(self, waiting: Waiting) -> None:
+        self._bytes += waiting.size
         self._order += 1
         heapq.heappush(self._late, (waiting.due, self._order, waiting))
         if not self._rings_at or waiting.due < self._rings_at:
@@ -308,17 +400,21 @@ class Subscription:
         while self._late:
             self._rings_at = self._late[0][0]
             await self._clock.sleep(min((self._rings_at - self._now()) / 1e6, _LONGEST_SLEEP))
-            now = self._now()
+            now, due = self._now(), []
             while self._late and self._late[0][0] <= now:
-                self._ready.append(heapq.heappop(self._late)[2])
-            self._wake()
+                waiting = heapq.heappop(self._late)[2]
+                self._bytes -= waiting.size
+                if waiting.again is not None:  # its turn has not ended
+                    waiting.assigned.shut = False
+                due.append(waiting)
+            self._return(*due)
         self._rings_at = 0
 
     def _now(self) -> int:
         return microseconds(self._clock.now())
 
     def _reckon(self) -> None:
-        room = sum(each.prefetch for each in self._takers) - len(self._ready)
+        room = _AHEAD - self._count if self._takers else 0
         self.want = room if self._bytes < _MOST_BYTES else 0
         if self.want > 0 and not self._poller.need.is_set():
             self._poller.need.set()

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import os
 import socket
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException
@@ -280,12 +281,15 @@ class KafkaTransport:
 
     async def _deliveries(self, queue: str, prefetch: int) -> AsyncGenerator[Delivery]:
         subscription = await self._subscribed(queue, prefetch)
-        receiving = subscription.deliveries(prefetch)
+        taker = subscription.join(prefetch)
         try:
-            async for delivery in receiving:
-                yield delivery
+            while True:
+                if (delivery := subscription.take(taker)) is not None:
+                    yield delivery
+                elif not await subscription.wait(taker):
+                    return
         finally:
-            await receiving.aclose()
+            subscription.leave(taker)
 
     async def _subscribed(self, queue: str, prefetch: int) -> Subscription:
         self._check_open()
@@ -304,12 +308,13 @@ class KafkaTransport:
                 patterns,
                 self._consumer_settings(queue),
                 group=self._group,
-                read=lambda waiting, receipt: self._delivery(queue, waiting, receipt),
+                read=partial(self._delivery, queue),
                 describe=self._described,
                 clock=self._clock,
                 prefetch=prefetch,
                 grace=self._revoke_grace,
                 from_latest=self._from_latest and not dead,
+                one_by_one=False,
                 on_end=lambda ended: self._forget(queue, ended),
             )
         return found

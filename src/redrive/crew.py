@@ -1,0 +1,128 @@
+"""The tasks that handle a consumer's deliveries: so many at once and no more, and no more tasks than it takes.
+
+1. What is given waits in line; a task takes the first, and has another task called if there is a second.
+2. A handler that ends without having waited for anything: its task goes on with the next in line. A task for each
+   message costs more than a short handler does.
+3. A handler that has waited, or has set a context variable: its task ends with it. Whoever looks at the current
+   task or its context, meets nothing that another message has left there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections import deque
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from redrive.first_step import rest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator
+
+    from redrive.transports import Delivery
+
+
+class Crew:
+    """`handle` is awaited for each delivery. `forsaken` is called with one whose handling was cancelled, or ended
+    with an error.
+    """
+
+    def __init__(
+        self,
+        at_once: int,
+        handle: Callable[[Delivery], Coroutine[Any, Any, None]],
+        forsaken: Callable[[Delivery, BaseException | None], None],
+    ) -> None:
+        self.running: dict[asyncio.Task[None], Delivery] = {}
+        self._at_once = at_once
+        self._handle = handle
+        self._forsaken = forsaken
+        self._line: deque[Delivery] = deque()
+        self._called = False
+        """A task is on its way that will look into the line."""
+        self._waiting: list[asyncio.Future[None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.running or self._line)
+
+    @property
+    def full(self) -> bool:
+        return len(self.running) + len(self._line) >= self._at_once
+
+    def give(self, delivery: Delivery) -> None:
+        """Only while it is not `full`."""
+        self._line.append(delivery)
+        if not self._called:
+            self._call()
+
+    async def something_ends(self) -> None:
+        """Until the line is empty again, or a delivery that had to wait for something is handled."""
+        loop = self._loop = self._loop or asyncio.get_running_loop()  # once: asking is dear
+        waiting: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(waiting)
+        await waiting
+
+    def take_back(self) -> list[Delivery]:
+        """What nobody has begun with."""
+        left = list(self._line)
+        self._line.clear()
+        return left
+
+    def leave_behind(self) -> list[Delivery]:
+        """Those that are still being handled: no longer the crew's concern."""
+        for task in self.running:
+            asyncio.tasks._unregister_task(task)  # noqa: SLF001  or `asyncio.run` would wait for it for ever
+        left = list(self.running.values())
+        self.running.clear()
+        return left
+
+    def _call(self) -> None:
+        self._called = True
+        loop = self._loop = self._loop or asyncio.get_running_loop()
+        loop.create_task(self._work()).add_done_callback(self._ended)
+
+    async def _work(self) -> None:
+        self._called = False
+        line, running, handle = self._line, self.running, self._handle
+        if not line:
+            return
+        task: asyncio.Task[None] = asyncio.current_task(self._loop)  # type: ignore[assignment]  # there is one
+        context = copy_context()
+        while line:
+            running[task] = delivery = line.popleft()
+            if line and not self._called:
+                self._call()
+            waited = await _noticing(handle(delivery))
+            if running.pop(task, None) is None or waited or copy_context() != context:
+                return
+        self._tell()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        delivery = self.running.pop(task, None)
+        error = None if task.cancelled() else task.exception()
+        if delivery is not None:
+            self._forsaken(delivery, error)
+        if self._line and not self._called:
+            self._call()
+        self._tell()
+
+    def _tell(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
+
+
+@types.coroutine
+def _noticing(handling: Coroutine[Any, Any, None]) -> Generator[Any, None, bool]:
+    """Awaits it, and tells whether it had to wait."""
+    steps = handling.__await__()
+    try:
+        waits_for = next(steps)
+    except StopIteration:
+        return False
+    yield from rest(steps, waits_for)
+    return True
