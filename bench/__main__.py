@@ -19,6 +19,7 @@ BENCHMARKS = {
     "console": "the console's pages in chromium at a million letters (--letters N, --keep FOLDER)",
     "timing": "whether the time that a wrong token takes tells how wrong it is",
     "rabbitmq": "RabbitMQ: messages per second, against pika, aio-pika, FastStream, Dramatiq, Celery, Taskiq",
+    "kafka": "Kafka: records per second, against confluent-kafka, aiokafka and FastStream on both",
 }
 
 

@@ -23,8 +23,8 @@ from bench import naive_schema
 from bench.behind import catch_up
 from bench.corpus import letters
 from bench.measuring import NO_AIM, Aim, Benchmark
+from bench.recording import record_all
 from bench.server import BenchServer, running
-from redrive.dead_letter import Entry
 from redrive.stores.postgres import PostgresStore
 from redrive.stores.upgrade import check, upgrade
 
@@ -53,8 +53,8 @@ class Intake:
     def redrive(self, number: int, consumers: int) -> Callable[[], float]:
         async def work(url: str) -> float:
             store = PostgresStore(url, view=naive_schema.VIEW)
-            await _consume(store, self.entries[:WARM_UP], consumers)
-            seconds = await _timed(_consume(store, self.entries[WARM_UP : WARM_UP + number], consumers))
+            await record_all(store, self.entries[:WARM_UP], consumers)
+            seconds = await _timed(record_all(store, self.entries[WARM_UP : WARM_UP + number], consumers))
             await store.close()
             return number / seconds
 
@@ -65,7 +65,7 @@ class Intake:
 
         async def work(url: str) -> float:
             store = PostgresStore(url, view=naive_schema.VIEW)
-            await _consume(store, self.entries[: WARM_UP + number], 800)
+            await record_all(store, self.entries[: WARM_UP + number], 800)
             seconds = await _timed(catch_up(url))
             await store.close()
             return (WARM_UP + number) / seconds
@@ -113,16 +113,6 @@ async def _timed(work: Awaitable[Any]) -> float:
     started = time.perf_counter()
     await work
     return time.perf_counter() - started
-
-
-async def _consume(store: PostgresStore, entries: Sequence[Entry], in_flight: int) -> None:
-    left = iter(entries)
-
-    async def one_after_the_other() -> None:
-        for entry in left:
-            await store.record(entry)
-
-    await asyncio.gather(*(one_after_the_other() for _ in range(in_flight)))
 
 
 async def _copy(connection: asyncpg.Connection, rows: Sequence[tuple[Any, ...]]) -> None:

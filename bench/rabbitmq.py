@@ -10,22 +10,20 @@ queue; ours go with their failures, confirmed or committed, into such a queue or
 from __future__ import annotations
 
 import argparse
-import contextlib
-import statistics
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import pytest
-
-from bench.measuring import RUNS, Aim, Benchmark
+from bench.measuring import Aim, Benchmark
+from bench.peer_runs import Measured
+from bench.peer_table import PeerTable, arguments
 from bench.peers.messages import dead, for_celery, for_dramatiq, for_taskiq
 from bench.peers.publishing import TOGETHER
 from bench.peers.run import Task
-from bench.rabbitmq_runs import Measured, Peer, Servers, dead_letters_to
-from bench.server import running
+from bench.rabbitmq_runs import Peer, Servers, dead_letters_to
+from bench.server import running_beside
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.rabbitmq_server import PrivateRabbit  # found on the path above
@@ -81,39 +79,36 @@ SIZES, PREFETCHES = (256, 2048), (50, 500)
 PACKAGES = ("pika", "aio-pika", "faststream", "dramatiq", "celery", "taskiq", "taskiq-aio-pika", "pamqp", "uvloop")
 
 
-class Table:
-    """The benchmark with, beside every median rate, the medians of processor time and memory."""
-
+class Table(PeerTable):
     def __init__(self, benchmark: Benchmark, servers: Servers, given: argparse.Namespace) -> None:
-        self._benchmark = benchmark
+        super().__init__(benchmark, given)
         self._servers = servers
-        self._given = given
 
     def success(self, size: int, prefetch: int) -> None:
         case = f"success {size} B, prefetch {prefetch}"
-        if self._measure(case, SUCCESS, partial(self._consume, size=size, prefetch=prefetch, failing=0)):
+        if self.measure(case, SUCCESS, partial(self._consume, size=size, prefetch=prefetch, failing=0)):
             for other, wanted in WANTED.items():
-                self._compare(Aim(case, OURS, other, wanted))
+                self.compare(Aim(case, OURS, other, wanted))
 
     def failing(self, percent: int, size: int, prefetch: int) -> None:
         case = f"failing-{percent} {size} B, prefetch {prefetch}"
         run = partial(self._consume, size=size, prefetch=prefetch, failing=percent)
-        if self._measure(case, FAILING, run):
+        if self.measure(case, FAILING, run):
             for ours in (OURS_QUEUE, OURS_STORE):
                 for other in FRAMEWORKS:
-                    self._compare(Aim(case, ours, other, "at least 3"))
+                    self.compare(Aim(case, ours, other, "at least 3"))
 
     def collecting(self, size: int) -> None:
         case = f"collect into PostgreSQL {size} B"
-        if self._measure(case, COLLECTING, partial(self._consume, size=size, prefetch=500, failing=0)):
-            self._compare(Aim(case, COLLECTED, ROW_BY_ROW, "at least 8"))
+        if self.measure(case, COLLECTING, partial(self._consume, size=size, prefetch=500, failing=0)):
+            self.compare(Aim(case, COLLECTED, ROW_BY_ROW, "at least 8"))
 
     def publishing(self, how: str, peers: Mapping[str, Peer], size: int) -> None:
         case = f"publish {how} {size} B"
-        if self._measure(case, peers, partial(self._publish, size=size)):
+        if self.measure(case, peers, partial(self._publish, size=size)):
             for other in peers:
                 if other != OURS:
-                    self._compare(Aim(case, OURS, other, "none"))
+                    self.compare(Aim(case, OURS, other, "none"))
 
     def _consume(self, peer: Peer, *, size: int, prefetch: int, failing: int) -> Measured:
         # Failing takes several times as long, and a run must still be many times the prefetch.
@@ -125,37 +120,13 @@ class Table:
         messages = max(1, round(self._given.messages * peer.share / TOGETHER)) * TOGETHER
         return self._servers.publish(peer, Task(messages, size))
 
-    def _measure(self, case: str, peers: Mapping[str, Peer], run: Callable[[Peer], Measured]) -> bool:
-        """Whether the case was asked for."""
-        if self._given.case not in case:
-            return False
-        found: dict[str, list[Measured]] = {}
-
-        def once(name: str) -> float:
-            measured = run(peers[name])
-            found.setdefault(name, []).append(measured)
-            return measured.per_second
-
-        chosen = [name for name in peers if self._given.system in name]
-        self._benchmark.measure(case, {name: partial(once, name) for name in chosen}, runs=self._given.runs)
-        for row in self._benchmark.rows[-len(chosen) :]:
-            runs = found[row["system"]]
-            row["cpu_us"] = statistics.median(each.cpu_microseconds for each in runs)
-            row["peak_mib"] = statistics.median(each.megabytes for each in runs)
-        return True
-
-    def _compare(self, aim: Aim) -> None:
-        measured = {row["system"] for row in self._benchmark.rows if row["case"] == aim.case}
-        if {aim.ours, aim.other} <= measured:
-            self._benchmark.compare(aim)
-
 
 def main(*options: str) -> None:
-    given = _arguments(options)
+    given = arguments("rabbitmq", options, messages=MESSAGES)
     about = "from a full durable classic queue through an empty handler to the acknowledgement, one process"
     benchmark = Benchmark("rabbitmq", "messages/s", PACKAGES, about)
-    with _servers() as servers:
-        table = Table(benchmark, servers, given)
+    with running_beside(PrivateRabbit) as (rabbitmq, postgres):
+        table = Table(benchmark, Servers(rabbitmq, postgres), given)
         for size, prefetch in [(size, prefetch) for size in SIZES for prefetch in PREFETCHES]:
             table.success(size, prefetch)
         for percent in (10, 100):
@@ -165,27 +136,7 @@ def main(*options: str) -> None:
             table.collecting(size)
             table.publishing("one by one", ONE_BY_ONE, size)
             table.publishing(f"{TOGETHER} at once", PIPELINED, size)
-        version = servers.rabbitmq.api("GET", "/overview")["rabbitmq_version"]
-        benchmark.facts.update(servers.postgres.facts())
+        version = rabbitmq.api("GET", "/overview")["rabbitmq_version"]
+        benchmark.facts.update(postgres.facts())
     benchmark.facts["RabbitMQ"] = f"{version} on the same machine, two schedulers, its files in memory"
     benchmark.save()
-
-
-def _arguments(options: tuple[str, ...]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make bench NAME=rabbitmq", description="Options go into ARGS.")
-    parser.add_argument("--messages", type=int, default=MESSAGES, help="per run; fast systems take a multiple")
-    parser.add_argument("--runs", type=int, default=RUNS)
-    parser.add_argument("--case", default="", help="only cases with this in their name")
-    parser.add_argument("--system", default="", help="only systems with this in their name")
-    return parser.parse_args(options)
-
-
-@contextlib.contextmanager
-def _servers() -> Iterator[Servers]:
-    with contextlib.ExitStack() as ending:
-        try:
-            rabbitmq = PrivateRabbit()
-            ending.callback(rabbitmq.clean_up)
-        except pytest.skip.Exception as missing:
-            sys.exit(str(missing))
-        yield Servers(rabbitmq, ending.enter_context(running()))

@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import pytest
 
@@ -22,6 +23,13 @@ from support.postgres_server import PrivatePostgres  # found on the path above
 SETTINGS = {"shared_buffers": "1GB", "max_wal_size": "4GB", "max_connections": "50"}
 
 _PORTION = 2**24
+
+
+class Broker(Protocol):
+    def clean_up(self) -> None: ...
+
+
+B = TypeVar("B", bound=Broker)
 
 
 class BenchServer(PrivatePostgres):
@@ -45,6 +53,11 @@ class BenchServer(PrivatePostgres):
         version = str(self.fetch("SHOW server_version")[0][0])
         given = ", ".join(f"{name} {value}" for name, value in SETTINGS.items())
         return {"PostgreSQL": f"{version}, {given}, the rest as it comes; its files on {held}"}
+
+    def count(self, table: str, *, url: str) -> int:
+        """The rows of a table of ours."""
+        found: int = self.fetch(f"SELECT count(*) FROM {table}", url=url)[0][0]  # noqa: S608  a name of our own
+        return found
 
     def databases(self) -> set[str]:
         return {name for (name,) in self.fetch("SELECT datname FROM pg_database")}
@@ -74,3 +87,15 @@ def running(keep: Path | None = None) -> Iterator[BenchServer]:
         server.clean_up()
         if keep is None:
             shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def running_beside(start: Callable[[], B]) -> Iterator[tuple[B, BenchServer]]:
+    """A broker of our own, and a server; both stop afterwards."""
+    try:
+        broker = start()
+    except pytest.skip.Exception as missing:
+        sys.exit(str(missing))
+    with contextlib.ExitStack() as ending:
+        ending.callback(broker.clean_up)
+        yield broker, ending.enter_context(running())

@@ -1,1 +1,1 @@
-"""Consumers and publishers that take turns in `bench/rabbitmq`, each in a process of its own."""
+"""Consumers and publishers that take turns in `bench/rabbitmq` and `bench/kafka`, each in a process of its own."""

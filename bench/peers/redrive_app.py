@@ -32,7 +32,8 @@ def settings(run: Run) -> Settings:
     folder = Path(run.task.folder)
     return Settings.model_validate(
         {
-            "broker": {"url": run.task.url},
+            "broker": _broker(run),
+            "worker": run.task.settings,
             "store": {"url": run.task.store or f"sqlite:///{folder}/store.db"},
             "kinds": {"permanent": ["bench.peers.run.OrderFailed"]},  # a breaker would rather wait
             "dead_letters": {"sink": "queue" if run.task.variant == "queue" else "store"},
@@ -40,3 +41,9 @@ def settings(run: Run) -> Settings:
             "journal": {"path": folder / "journal.db"},
         }
     )
+
+
+def _broker(run: Run) -> dict[str, Any]:
+    if not run.task.group:
+        return {"url": run.task.url}
+    return {"url": f"kafka://{run.task.url}", "kafka": {"group": run.task.group}}
