@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from bisect import insort
 from collections import deque
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -43,6 +45,7 @@ _LEAST_SPAN, _RETRY_SPAN = 100, 1000
 _AHEAD, _LOW = 2000, 1000
 """Records that are read ahead of those who ask: while Python does one thing, the other thread does nothing."""
 _LONGEST_SLEEP = 60.0
+_OFFSET = attrgetter("offset")
 
 
 class Taker:
@@ -219,12 +222,12 @@ class Subscription:
             self._keep_late(replace(receipt.record, due=due, again=again))
 
     def _return(self, *several: Waiting) -> None:
-        """Before all others, in their order: they were on their way before."""
-        for waiting in reversed(several):
+        """Each before those of its partition that are behind it."""
+        for waiting in several:
             assigned = waiting.assigned
             if not self._is_held(assigned):
                 continue
-            assigned.pending.appendleft(waiting)
+            insort(assigned.pending, waiting, key=_OFFSET)
             self._add(waiting)
             if not assigned.in_turn:
                 self._give_turn(assigned)
