@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 class AssignedPartition:
-    """Belongs to the event loop. `watermark`, `committed` and `halted` are read by the thread that polls."""
+    """Belongs to the event loop. `watermark`, `committed` and `halted` are read by the thread that polls, which
+    may also say that it is `lost`.
+    """
 
     def __init__(
         self,

@@ -71,6 +71,22 @@ def away(said: object) -> Unreachable:
     )
 
 
+def no_records(error: KafkaError) -> Unreachable | None:
+    """Why nothing comes, if that is for longer than librdkafka's next try: somebody has to do something."""
+    said = f"{error.str()} ({error.name()})"
+    if error.code() in _FORBIDDEN:
+        return Unreachable(
+            f"the Kafka brokers refuse us: {said}",
+            remedy="give this client's user the right to read the topics and the group; work goes on by itself",
+        )
+    return away(said) if error.code() == KafkaError._ALL_BROKERS_DOWN else None  # noqa: SLF001  as above
+
+
+def is_fatal(error: KafkaError) -> bool:
+    """Whether the client that says so does nothing any more."""
+    return bool(error.fatal() or error.code() == KafkaError._FATAL)  # noqa: SLF001  as above
+
+
 def of_settings(raised: KafkaException, told: Iterable[str]) -> ConfigurationError:
     """Why there is no client. librdkafka quotes the value that it cannot use, which may be a secret: of what it
     says only the names of settings are `told`.

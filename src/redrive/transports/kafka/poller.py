@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from redrive import faults
-from redrive.transports.kafka.client_errors import away, error_in, explained
+from redrive.transports.kafka.client_errors import away, error_in, explained, is_fatal, no_records
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
@@ -227,8 +227,10 @@ class Poller:
             self._ending = True
 
     def _erred(self, error: KafkaError) -> None:
-        if error.fatal() or error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001  as above
-            self._tell(self._office.away, away(f"{error.str()} ({error.name()})"))
+        if is_fatal(error):
+            self._failed = KafkaException(error)  # this consumer reads nothing any more: another one has to
+        elif (why := no_records(error)) is not None:
+            self._tell(self._office.away, why)
         else:
             log.info("librdkafka: %s (%s)", error.str(), error.name())
 
@@ -259,7 +261,7 @@ class Poller:
         marks = {
             place: each.watermark
             for place, each in list(self._office.held.items())
-            if each.watermark != each.committed
+            if each.watermark != each.committed and not each.lost
         }
         if not marks:
             return
@@ -322,6 +324,8 @@ class Poller:
         consumer.commit(offsets=self._marks(begun.items(), self._open), asynchronous=True)
 
     def _begun(self, consumer: Consumer, committed: TopicPartition) -> Assignment:
+        if committed.error is not None:  # of this partition alone: nobody knows where to begin
+            raise KafkaException(committed.error)
         low, high = consumer.get_watermark_offsets(
             TopicPartition(committed.topic, committed.partition), timeout=_QUESTION
         )
@@ -344,8 +348,15 @@ class Poller:
         marks = self._given_up(places)
         if marks:
             self._commit_at_last(consumer, self._marks(marks.items(), _CLOSED))
+        self._disown(places)
         self._paused -= set(places)
         consumer.incremental_unassign(partitions)
+
+    def _disown(self, places: list[Place]) -> None:
+        """At once: until a busy event loop hears of it, `held` has them, and the next commit would carry them."""
+        for place in places:
+            if (held := self._office.held.get(place)) is not None:
+                held.lost = True
 
     def _given_up(self, places: list[Place]) -> dict[Place, int]:
         parting = {place: self._parting.pop(place) for place in places if place in self._parting}
@@ -364,6 +375,7 @@ class Poller:
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         places = [(each.topic, each.partition) for each in partitions]
+        self._disown(places)
         self._tell(self._office.lost, places)
         for place in places:
             self._parting.pop(place, None)

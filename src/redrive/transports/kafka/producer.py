@@ -2,6 +2,9 @@
 librdkafka make no copies.
 
 librdkafka reports in a thread of ours, many records at once; they are handed to the event loop together.
+
+Errors that it calls fatal (the broker has lost track of our numbers, or forbids idempotence) end a producer: all
+that is under way is reported as failed, and whoever sends next needs a new one.
 """
 
 from __future__ import annotations
@@ -45,6 +48,8 @@ class RecordProducer:
             "message.max.bytes": 1_000_000_000,  # the broker decides
             "delivery.timeout.ms": round(timeout * 1000),
         }
+        self.broken = False
+        """It will send nothing any more."""
         self._loop = asyncio.get_running_loop()
         self._reported: deque[tuple[Done, Exception | None]] = deque()
         self._told = False
@@ -99,9 +104,13 @@ class RecordProducer:
         self._hand_over()
 
     def _serve(self) -> None:
-        while not self._ending.is_set():
-            self._producer.poll(_POLL)
-        self._producer.flush(_FLUSH)
+        try:
+            while not self._ending.is_set():
+                self._producer.poll(_POLL)
+            self._producer.flush(_FLUSH)
+        except KafkaException as raised:  # a fatal error, once; what is under way is reported all the same
+            log.error("the producer has to be replaced: %s", error_in(raised).str())  # noqa: TRY400  it says all
+            self.broken = True
         self._producer.purge()
         self._producer.flush(_FLUSH)
 

@@ -420,7 +420,7 @@ class KafkaTransport:
 
     def _publisher(self) -> RecordProducer:
         self._check_open()
-        if self._producer is None:
+        if self._producer is None or self._producer.broken:
             self._producer = RecordProducer(self._settings, timeout=self._publish_timeout)
         return self._producer
 
