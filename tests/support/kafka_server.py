@@ -29,9 +29,16 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._scram import (
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialAlteration,
+    UserScramCredentialUpsertion,
+)
 from confluent_kafka.cimpl import NewTopic
 
 from support import kafka_programs
+from support.certificates import make_certificates
 from support.in_memory import folder_in_memory
 from support.java_reading import JavaRecord, java_read
 from support.loopback_ports import free_ports
@@ -69,6 +76,9 @@ _SETTINGS = {
 }
 # A killed broker is still registered, and the next one is let in when the session of the dead one is over.
 _SHORT_SESSION = ("--override", "broker.session.timeout.ms=1000")
+
+_LOGIN = "org.apache.kafka.common.security"
+_FEWEST_ROUNDS = 4096  # of SCRAM, that Kafka allows
 
 _silent = logging.Logger("of clients whose broker is killed")  # noqa: LOG001  so that no handler of others sees it
 _silent.addHandler(logging.NullHandler())
@@ -139,23 +149,39 @@ def _is_led(admin: AdminClient, topic: str) -> bool:
 class PrivateKafka(KafkaServer):
     """A broker of our own, which a test may stop, start and kill. It keeps its ports and its data.
 
-    `settings` are further lines of server.properties, `options` of Java.
+    `settings` are further lines of server.properties, `options` of Java. With `users`, and their passwords, it
+    listens at `secure_address` too, with TLS and SASL (SCRAM-SHA-512 and PLAIN), where nobody else is let in.
     """
 
-    def __init__(self, settings: Mapping[str, str] | None = None, *, options: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        options: Sequence[str] | None = None,
+        users: Mapping[str, str] | None = None,
+    ) -> None:
         _require_programs()
         self._options = [f"-XX:SharedArchiveFile={kafka_programs.archive()}"] if options is None else [*options]
         self._folder = Path(tempfile.mkdtemp(prefix="redrive-kafka-", dir=folder_in_memory()))
-        self._port, self._controller = free_ports(2)
+        self._port, self._controller, secure = free_ports(3)
+        self.secure_address = f"127.0.0.1:{secure}"
         super().__init__(f"127.0.0.1:{self._port}")
         self._broker: subprocess.Popen[bytes] | None = None
         self._was_killed = False
         try:
-            self._make(settings or {})
+            secured = {} if users is None else self._secured(users)
+            self._make({**secured, **(settings or {})})
             self.start()
+            if users:
+                self._let_in(users)
         except BaseException:
             self.clean_up()
             raise
+
+    @property
+    def authority(self) -> Path:
+        """Who trusts it trusts the certificate at `secure_address`."""
+        return self._folder / "certificates" / "authority.pem"
 
     @property
     def log(self) -> str:
@@ -203,15 +229,45 @@ class PrivateKafka(KafkaServer):
         self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    @property
+    def _listeners(self) -> str:
+        return f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{self._controller}"
+
     def _make(self, settings: Mapping[str, str]) -> None:
         kafka_programs.copy_of_empty_disk(self._folder / "data")
         ours = {
-            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{self._controller}",
+            "listeners": self._listeners,
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller}",
             "log.dirs": str(self._folder / "data"),
         }
         lines = [f"{name}={value}" for name, value in {**_SETTINGS, **ours, **settings}.items()]
         (self._folder / "server.properties").write_text("\n".join([*lines, ""]))
+
+    def _secured(self, users: Mapping[str, str]) -> dict[str, str]:
+        made = make_certificates(self._folder / "certificates")
+        shown = self._folder / "shown.pem"
+        shown.write_text(made.key.read_text() + made.certificate.read_text())
+        plain = " ".join(f'user_{name}="{password}"' for name, password in users.items())
+        return {
+            "listeners": f"{self._listeners},SASL_SSL://{self.secure_address}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
+            "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{_LOGIN}.scram.ScramLoginModule required;",
+            "listener.name.sasl_ssl.plain.sasl.jaas.config": f"{_LOGIN}.plain.PlainLoginModule required {plain};",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(shown),
+        }
+
+    def _let_in(self, users: Mapping[str, str]) -> None:
+        """SCRAM's users are in the broker's own records, and not in its settings."""
+        how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _FEWEST_ROUNDS)
+        asked: list[UserScramCredentialAlteration] = [
+            UserScramCredentialUpsertion(name, how, password.encode()) for name, password in users.items()
+        ]
+        admin = self.admin()  # as above
+        for done in admin.alter_user_scram_credentials(asked).values():
+            done.result(_PATIENCE)
 
     def _spawned(self) -> subprocess.Popen[bytes]:
         command = kafka_programs.java(self._folder / "broker.log", self._options)
@@ -263,11 +319,11 @@ def available() -> KafkaServer:
     return shared_kafka.of(run)
 
 
-def own(settings: Mapping[str, str] | None = None) -> PrivateKafka:
+def own(settings: Mapping[str, str] | None = None, *, users: Mapping[str, str] | None = None) -> PrivateKafka:
     """A second broker, for tests that stop it or set it up differently."""
     if os.environ.get(EXISTING):
         pytest.skip(f"{EXISTING} names a broker that tests do not stop")
-    return PrivateKafka(settings)
+    return PrivateKafka(settings, users=users)
 
 
 def _require_programs() -> None:

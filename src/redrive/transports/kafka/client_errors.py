@@ -100,8 +100,20 @@ def of_settings(raised: KafkaException, told: Iterable[str]) -> ConfigurationErr
     )
 
 
+_IN_CLIENT = "in [broker.kafka.client]"
+_REMEDIES = {
+    KafkaError._AUTHENTICATION: f"correct user and password in broker.url, or sasl.mechanism {_IN_CLIENT}",  # noqa: SLF001  as above
+    KafkaError._SSL: f"name who has signed their certificates: ssl.ca.location {_IN_CLIENT}",  # noqa: SLF001
+    # They were reached, and ended the connection without a word.
+    KafkaError._ALL_BROKERS_DOWN: "start them; for TLS write kafkas:// in broker.url, for SASL user:password@",  # noqa: SLF001
+}
+
+
 def explained(raised: KafkaException) -> RedriveError:
     error = error_in(raised)
+    if (remedy := _REMEDIES.get(error.code())) is not None:
+        said = f"{error.str()} ({error.name()})"
+        return Unreachable(f"the Kafka brokers do not answer: {said}", remedy=f"{remedy}; work goes on by itself")
     if error.code() in _FORBIDDEN:
         return PublishRefused(
             f"the broker refuses us: {error.str()} ({error.name()})",

@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 from msgspec.structs import replace
 
 from redrive import faults
@@ -28,6 +27,7 @@ from redrive.kafka_origin import origin_of
 from redrive.transports import Capabilities, Delivery, Names, QueueDepth
 from redrive.transports.kafka import address as addresses
 from redrive.transports.kafka.administration import Administration
+from redrive.transports.kafka.asking import AskingClient
 from redrive.transports.kafka.client_errors import of_settings
 from redrive.transports.kafka.lags import Lags
 from redrive.transports.kafka.note import Note
@@ -39,6 +39,8 @@ from redrive.transports.kafka.topics import Topic, TopicPlan, Topics, check_name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+
+    from confluent_kafka.admin import AdminClient
 
     from redrive.message import Message
     from redrive.transports.kafka.assigned import Receipt
@@ -413,7 +415,7 @@ class KafkaTransport:
     def _asking(self) -> AdminClient:
         if self._admin is None:
             try:
-                self._admin = AdminClient(self._settings, logger=logging.getLogger("redrive.kafka.client"))
+                self._admin = AskingClient(self._settings, logger=logging.getLogger("redrive.kafka.client"))
             except KafkaException as raised:
                 raise of_settings(raised, self._settings) from None
         return self._admin
