@@ -28,11 +28,12 @@ Step = tuple[str, int]
 
 
 class OrderedShop:
-    def __init__(self, folder: Path, *, retry: Retry | None = None, **where: Any) -> None:
+    def __init__(self, folder: Path, *, retry: Retry | None = None, queue: str = "orders", **where: Any) -> None:
         self.folder = folder
+        self.queue = queue
         self.where = where
         self.app = App("shop", retry=retry or Retry(1, "5s"))
-        self.app.handler("orders", name="charge")(self.charge)
+        self.app.handler(queue, name="charge")(self.charge)
         self.fails: Callable[[Step], bool] = lambda _: False
         self.error: Exception = ValueError("no such customer")
         self.tried: list[Step] = []
@@ -49,7 +50,7 @@ class OrderedShop:
 
     @asynccontextmanager
     async def at_work(self, **settings: Any) -> AsyncIterator[OrderedShop]:
-        queues = {"orders": {"ordered_by": "key", **settings.pop("queue", {})}}
+        queues = {self.queue: {"ordered_by": "key", **settings.pop("queue", {})}}
         async with workshop(self.app, self.folder, queues_settings=queues, **self.where, **settings) as opened:
             self.workshop = opened
             yield self
@@ -61,7 +62,7 @@ class OrderedShop:
     async def send(self, *steps: Step) -> None:
         for customer, number in steps:
             body = json.dumps({"customer": customer, "number": number}).encode()
-            await self.workshop.send_foreign("orders", body, key=customer.encode())
+            await self.workshop.send_foreign(self.queue, body, key=customer.encode())
 
     async def idle(self) -> None:
         await until(self.workshop.empty)
@@ -71,7 +72,7 @@ class OrderedShop:
         return {_step(letter): letter for letter in found}
 
     async def begun(self, **plan: Any) -> Run:
-        selection = LetterQuery(queue="orders", **plan.pop("selection", {}))
+        selection = LetterQuery(queue=self.queue, **plan.pop("selection", {}))
         return await self.store.create_run(RunPlan(selection=selection, **plan), by=Actor("ann"))
 
     def engine(self, name: str = "engine", transport: Transport | None = None) -> RedriveEngine:
