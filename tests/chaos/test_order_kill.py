@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from chaos.lab.kafka import Kafka
+
 KILLS = int(os.environ.get("REDRIVE_CHAOS_ORDER_KILLS") or 16)
 CUSTOMERS, EACH = 6, 8
 SHOP = """
@@ -38,21 +40,22 @@ from redrive import App, Message, Retry
 app = App("shop", retry=Retry(2, "50ms"))
 effects = os.open("effects", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-@app.handler("orders")
+@app.handler({queue!r})
 async def charge(order: dict):
     if order["number"] % 3 == 1 and os.path.exists("broken"):
         raise (TimeoutError if order["number"] == 1 else ValueError)("no such customer")
-    os.write(effects, f"{order['customer']} {order['number']}\\n".encode())
+    os.write(effects, f"{{order['customer']}} {{order['number']}}\\n".encode())
 """
 ENGINE_ALONE = """
-import asyncio, sys
+import asyncio, json, sys
 from redrive.clock import SystemClock
 from redrive.engine import RedriveEngine
 from redrive.stores import open_store
 from redrive.transports import open_transport
 
 async def serve():
-    parts = {"store": open_store(sys.argv[1]), "transport": open_transport(sys.argv[2]), "clock": SystemClock()}
+    parts = {"store": open_store(sys.argv[1]), "clock": SystemClock()}
+    parts["transport"] = open_transport(sys.argv[2], **json.loads(sys.argv[3]))
     await RedriveEngine(owner="engine", lease=3.0, in_flight=8, **parts).serve()
 
 asyncio.run(serve())
@@ -63,23 +66,37 @@ ENGINE = sorted(name for name in faults.POINTS if name.startswith("engine."))
 
 
 class Place:
-    def __init__(self, folder: Path, store_url: str, broker_url: str) -> None:
+    """With `topics` its broker is a Kafka."""
+
+    def __init__(self, folder: Path, store_url: str, broker_url: str, topics: Kafka | None = None) -> None:
         self.folder = folder
         self.store_url = store_url
         self.broker_url = broker_url
+        self.topics = topics
+        self.queue = "orders" if topics is None else topics.name
+        self.kills = KILLS if topics is None else max(KILLS // 4, 2)  # a worker joins its group before it begins
         self.processes: list[Forked] = []
-        (folder / "shop.py").write_text(SHOP)
+        (folder / "shop.py").write_text(SHOP.format(queue=self.queue))
         (folder / "broken").touch()
         (folder / "redrive.toml").write_text(
-            f'[broker]\nurl = "{broker_url}"\nlease = "2s"\n'
-            f'[store]\nurl = "{store_url}"\n[queues.orders]\nordered_by = "key"\n'
+            f'[app]\nname = "{self.queue}"\n[broker]\nurl = "{broker_url}"\nlease = "2s"\n'
+            f'[store]\nurl = "{store_url}"\n[queues.{self.queue}]\nordered_by = "key"\n'
         )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the transport, beside its URL."""
+        return {} if self.topics is None else {"group": self.queue}
+
+    def note_death(self) -> None:
+        if self.topics is not None:
+            self.topics.bury([each.pid for each in self.processes if each.poll() is None])
 
     def work(self, faults: str = "") -> Forked:
         return self._start(REDRIVE, "work", "shop:app", faults=faults)
 
     def carry_out(self, faults: str = "") -> Forked:
-        return self._start(ENGINE_ALONE, self.store_url, self.broker_url, faults=faults)
+        return self._start(ENGINE_ALONE, self.store_url, self.broker_url, json.dumps(self.options), faults=faults)
 
     def _start(self, code: str, *arguments: str, faults: str) -> Forked:
         environment = {**os.environ, "REDRIVE_FAULTS": faults}
@@ -106,12 +123,16 @@ class Place:
         return found
 
 
-@pytest.fixture(params=["sqlite and embedded", "postgresql and rabbitmq"])
+@pytest.fixture(params=["sqlite and embedded", "postgresql and rabbitmq", "sqlite and kafka"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     store, broker = f"sqlite:///{tmp_path}/redrive.db", f"embedded:///{tmp_path}/broker.db"
-    if request.param != "sqlite and embedded":
+    topics: Kafka | None = None
+    if request.param == "postgresql and rabbitmq":
         store, broker = request.getfixturevalue("postgres_store_url"), request.getfixturevalue("rabbitmq_url")
-    found = Place(tmp_path, store, broker)
+    elif request.param == "sqlite and kafka":
+        topics = request.getfixturevalue("topics")
+        broker = f"kafka://{topics.address}"
+    found = Place(tmp_path, store, broker, topics)
     yield found
     found.end()
 
@@ -119,21 +140,21 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 @pytest.mark.timeout(120 + 8 * KILLS)
 async def test_killed_anywhere_the_orders_of_each_customer_stay_in_their_order(place: Place) -> None:
     dice = random.Random(17)  # noqa: S311  not a secret
-    transport, store = open_transport(place.broker_url), open_store(place.store_url)
+    transport, store = open_transport(place.broker_url, **place.options), open_store(place.store_url)
     try:
-        await _send(transport)
-        for _ in range(KILLS // 2):
-            await _killed(place.work(f"{dice.choice(WORKER)}=kill9:0.1"), dice)
+        await _send(transport, place.queue)
+        for _ in range(place.kills // 2):
+            await _killed(place, place.work(f"{dice.choice(WORKER)}=kill9:0.1"), dice)
         place.work()
         await until(lambda: _all_are_met(place, store), within=90)
 
         (place.folder / "broken").unlink()
         # Quarantined ones as well: a message that was in hand at three kills is suspected of them.
-        every, brakes = LetterQuery(queue="orders"), Brakes(publish_errors=None)
+        every, brakes = LetterQuery(queue=place.queue), Brakes(publish_errors=None)
         plan = RunPlan(selection=every, quarantined=True, brakes=brakes, reason="well again")
         run = await store.create_run(plan, by=Actor("ann"))
-        for _ in range(KILLS - KILLS // 2):
-            await _killed(place.carry_out(f"{dice.choice(ENGINE)}=kill9:0.3"), dice)
+        for _ in range(place.kills - place.kills // 2):
+            await _killed(place, place.carry_out(f"{dice.choice(ENGINE)}=kill9:0.3"), dice)
         place.carry_out()
         await until(lambda: _has_ended(store, run.id), within=300)
         await until(lambda: _none_is_open(store), within=90)
@@ -145,24 +166,23 @@ async def test_killed_anywhere_the_orders_of_each_customer_stay_in_their_order(p
         await store.close()
 
 
-async def _send(transport: Any) -> None:
+async def _send(transport: Any, queue: str) -> None:
     for number in range(EACH):
         for each in range(CUSTOMERS):
             customer = f"customer-{each}"
             body = json.dumps({"customer": customer, "number": number}).encode()
             now = SystemClock().now()
-            await transport.send(
-                Message(id=new_id(), queue="orders", body=body, sent_at=now, key=customer.encode())
-            )
+            await transport.send(Message(id=new_id(), queue=queue, body=body, sent_at=now, key=customer.encode()))
 
 
-async def _killed(process: Forked, dice: random.Random) -> None:
+async def _killed(place: Place, process: Forked, dice: random.Random) -> None:
     """By itself at its failpoint, or by us."""
     try:
         await asyncio.to_thread(process.wait, dice.uniform(0.3, 1.5))
     except subprocess.TimeoutExpired:
         process.kill()
         await asyncio.to_thread(process.wait)
+    await asyncio.to_thread(place.note_death)
 
 
 async def _all_are_met(place: Place, store: Any) -> bool:
