@@ -87,9 +87,9 @@ def mock(brokers: MockKafka, monkeypatch: pytest.MonkeyPatch) -> Iterator[MockKa
 
 @pytest.fixture
 def queue(mock: MockKafka) -> str:
-    """A new topic, with one for its retries after a second. Its name is the group's as well."""
+    """A new topic, with one for its retries. Its name is the group's as well."""
     name = f"orders-{new_id()}"
-    for topic in (name, f"{name}_retry_1s"):
+    for topic in (name, f"{name}_retry_100ms"):
         mock.topic(topic)
     return name
 
@@ -103,7 +103,7 @@ class Member:
     def __init__(
         self, mock: MockKafka, queue: str, *, session: float = LATER, start: str = "earliest", **client: Any
     ) -> None:
-        self._mock, self.queue, self.retries = mock, queue, f"{queue}_retry_1s"
+        self._mock, self.queue, self.retries = mock, queue, f"{queue}_retry_100ms"
         self.transport = KafkaTransport(
             f"kafka://{mock.address}",
             group=queue,
@@ -115,6 +115,7 @@ class Member:
                 "session.timeout.ms": round(session * 1000),
                 "topic.metadata.refresh.interval.ms": 200,
                 "retry.backoff.ms": 10,
+                "fetch.error.backoff.ms": 10,
                 "reconnect.backoff.ms": 10,
                 **client,
             },
@@ -258,7 +259,7 @@ async def test_a_retry_that_the_broker_refuses_for_ever_is_no_retry_and_its_reco
     mock.answer(PRODUCE, *[refusal] * OFTEN)
 
     with pytest.raises(PublishRefused) as refused:
-        await member.transport.retry(first, first.message, delay=1.0, trail=b"")
+        await member.transport.retry(first, first.message, delay=0.1, trail=b"")
 
     assert refused.value.permanent
     assert refused.value.remedy
@@ -273,7 +274,7 @@ async def test_a_retry_that_too_few_replicas_have_within_its_time_is_no_retry_an
     mock.answer(PRODUCE, *[KafkaError.NOT_ENOUGH_REPLICAS] * OFTEN)
 
     with pytest.raises(Unreachable):
-        await member.transport.retry(first, first.message, delay=1.0, trail=b"")
+        await member.transport.retry(first, first.message, delay=0.1, trail=b"")
 
     await _is_not_done(member, mock)
 
@@ -287,8 +288,14 @@ async def _is_not_done(member: Member, mock: MockKafka) -> None:
     assert await member.has_committed(0)
     mock.answer_well(PRODUCE)
 
-    await member.transport.retry(first, first.message, delay=1.0, trail=b"")
+    async def is_taken() -> bool:
+        try:
+            await member.transport.retry(first, first.message, delay=0.1, trail=b"")
+        except PublishRefused:  # the client believes that of the topic until it hears of it again
+            return False
+        return True
 
+    await until(is_taken)
     await until(lambda: member.has_committed(COUNT))
     await until(lambda: len(member.came) == COUNT + 1)
     assert (member.came[-1].message.id, member.came[-1].attempt) == (first.message.id, 2)
@@ -404,7 +411,7 @@ async def test_a_partition_whose_commit_cannot_be_asked_for_is_not_taken_for_a_n
     old_brokers: MockKafka,
 ) -> None:
     queue = "orders"
-    for topic in (queue, f"{queue}_retry_1s"):
+    for topic in (queue, f"{queue}_retry_100ms"):
         old_brokers.topic(topic)
     old_brokers.write(queue, COUNT)
     old_brokers.commit(queue, queue, 3)
