@@ -30,7 +30,7 @@ from redrive.errors import LeaseLost
 from redrive.failure import FailureKind
 from redrive.giving_back import GivingBack
 from redrive.in_order import InOrder
-from redrive.policy import Drop
+from redrive.policy import Drop, RetryAfter
 from redrive.reconnection import Reconnection
 from redrive.telemetry.error_facts import error_facts
 
@@ -238,14 +238,15 @@ class Consumer:
             await self._clock.sleep(_AGAIN)  # no hot loop
             await asyncio.shield(self._giving_back.start(delivery))
 
-    def _begin(self, delivery: Delivery) -> Awaitable[None]:
+    def _begin(self, delivery: Delivery) -> Awaitable[object]:
         return self._suspects.run(delivery, self._handle) if delivery.redelivered else self._handle(delivery)
 
-    async def _handle(self, delivery: Delivery) -> None:
+    async def _handle(self, delivery: Delivery) -> bool:
+        """Whether it waits in this process for its next attempt."""
         if self._options.breaker_dead_letters and self.breaker.state is BreakerState.OPEN:
             if self.breaker.remaining(self._clock.monotonic()):
                 await self._settling.breaker_open(delivery, self._attempts)
-                return
+                return False
             self.breaker.probe()  # the pause ended while no message came
         attempts = self._attempts
         failed = await (attempts.run(delivery) if self._order is None else self._order.attempt(delivery, attempts))
@@ -255,12 +256,13 @@ class Consumer:
             if failed is None:
                 self.breaker.succeeded()
                 await self._settling.succeeded(delivery)
-                return
+                return False
             if not isinstance(failed.decision, Drop):
                 self._count(failed.failures[-1], delivery)
             await self._settling.failed(delivery, failed)
         finally:
             self._handled.discard(task)
+        return isinstance(failed.decision, RetryAfter) and not self._transport.capabilities.durable_retries
 
     def _count(self, failure: Failure, delivery: Delivery) -> None:
         if failure.kind is not FailureKind.TRANSIENT:

@@ -46,7 +46,7 @@ class InOrder:
     def waiting(self) -> set[asyncio.Task[object]]:
         return self._lanes.waiting
 
-    async def run(self, delivery: Delivery, handle: Callable[[Delivery], Awaitable[None]]) -> None:
+    async def run(self, delivery: Delivery, handle: Callable[[Delivery], Awaitable[object]]) -> None:
         """Handles the delivery when its turn has come, or parks it."""
         lane = self._by.lane(delivery.message, delivery.queue)
         async with self._lanes.turn(lane):

@@ -61,8 +61,10 @@ class KafkaSettings(Section):
     """The consumer group. None: the name in [app], else `redrive`; never the name in code, which not every command
     knows.
     """
-    retry_topics: Literal["per-delay", "single"] = "per-delay"
-    """single: one topic for all delays, where those wait longest that are behind many others."""
+    retry_topics: Literal["per-delay", "single", "blocking"] = "per-delay"
+    """single: one topic for all delays, where those wait longest that are behind many others. blocking: none; a
+    retry waits in memory, and its partition behind it, so that the order of a partition is kept.
+    """
     declare: Literal["missing", "never"] = "missing"
     """never: what `redrive setup` has not made is not made."""
     partitions: OptionalPositive = None

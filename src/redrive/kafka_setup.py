@@ -38,7 +38,7 @@ class KafkaSetup:
         self._name = "" if app is None else app.name
         self._queues = queues
         kafka = settings.broker.kafka
-        self._single = kafka.retry_topics == "single"
+        self._mode = kafka.retry_topics
         # The rest was set by nobody: whoever made the topic had a reason for what it is.
         self._compared = frozenset(_COMPARED[name] for name in _COMPARED if getattr(kafka, name) is not None)
 
@@ -82,8 +82,8 @@ class KafkaSetup:
 
     def _retries(self, queue: str) -> dict[str, str]:
         """Their roles by their names; the first is the one that is always needed."""
-        topics = RetryTopics(self._settings.broker.names, single=self._single)
-        found = {topics.topic(queue, 0.0): "retries" if self._single else "redriven messages"}
+        topics = RetryTopics(self._settings.broker.names, self._mode)
+        found = {topics.topic(queue, 0.0): "retries" if self._mode == "single" else "redriven messages"}
         for delay in waits_of(plan(self._app, queue, self._settings).policy.retry):
             found.setdefault(topics.topic(queue, delay), f"wait {short(delay)}")
         return found

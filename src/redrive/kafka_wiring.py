@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from redrive.settings import Settings
 
 _GROUP = "redrive"
-_OPTIONS = ("declare", "start", "connect_timeout", "publish_timeout", "revoke_grace")
+_OPTIONS = ("retry_topics", "declare", "start", "connect_timeout", "publish_timeout", "revoke_grace")
 
 
 def group(settings: Settings) -> str:
@@ -42,6 +42,5 @@ def transport_options(settings: Settings) -> dict[str, Any]:
         "names": settings.broker.names,
         "group": group(settings),
         "plan": topic_plan(settings),
-        "single_retry_topic": kafka.retry_topics == "single",
         "client": kafka.client.reveal(),
     }

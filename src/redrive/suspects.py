@@ -5,6 +5,9 @@
 2. What was in hand again when the next process died runs alone among its like, whatever its queue, so that the
    third death is blamed on the message that was running and not on its neighbours.
 3. After three deaths a message is quarantined unrun. One that its process outlived is forgotten.
+4. One that waits in memory for its next attempt has not killed at this one, and kills nobody while it waits: its
+   last count is taken back. Those before it stay, for after a death it comes again at its first attempt, which its
+   process may survive each time.
 
 The journal is a safety net: while it cannot be written, messages are handled without it.
 """
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
     from redrive.transports import Delivery
     from redrive.upkeep.journal import Journal
 
-    Handle = Callable[[Delivery], Awaitable[None]]
+    Handle = Callable[[Delivery], Awaitable[bool]]
+    """True: it waits in this process for its next attempt."""
 
 log = structlog.get_logger("redrive.consumer")
 
@@ -62,10 +66,11 @@ class Suspects:
             await self._quarantine(delivery, deaths)
             await self._forget(delivery)
             return
+        waits = False
         try:
-            await handle(delivery)
+            waits = await handle(delivery)
         finally:  # given back, failed or handled: its process has outlived it
-            await self._forget(delivery)
+            await self._forget(delivery, waits=waits)
 
     async def _quarantine(self, delivery: Delivery, deaths: int) -> None:
         log.critical(
@@ -83,9 +88,10 @@ class Suspects:
             log.warning("the journal cannot be used, deaths are not counted", error=str(error))
             return 0
 
-    async def _forget(self, delivery: Delivery) -> None:
+    async def _forget(self, delivery: Delivery, *, waits: bool = False) -> None:
+        mark = _mark_of(delivery)
         try:
-            await self._journal.clear(_mark_of(delivery))
+            await (self._journal.take_back(mark) if waits else self._journal.clear(mark))
         except RedriveError as error:
             log.warning("the journal cannot be used, a death stays counted", error=str(error))
 

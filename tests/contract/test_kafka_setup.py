@@ -92,9 +92,11 @@ def test_the_tree_tells_topics_of_one_kind_together(shop: Shop) -> None:
     assert f"      max.message.bytes = {USUAL_SIZE + OVERHEAD}" in lines
 
 
-def test_one_retry_topic_is_made_where_there_is_to_be_one(shop: Shop) -> None:
-    shop.write('retry_topics = "single"', "partitions = 1")
-    assert shop.setup("--yes").code == 0
+@pytest.mark.parametrize(("mode", "role"), [("single", "retries"), ("blocking", "redriven messages")])
+def test_one_retry_topic_is_made_where_there_is_to_be_one(shop: Shop, mode: str, role: str) -> None:
+    shop.write(f'retry_topics = "{mode}"', "partitions = 1")
+    made = shop.setup("--yes")
+    assert (made.code, f"topic {shop.queue}_retry ({role})" in made.out) == (0, True)
     assert shop.topics().keys() == {"", "_retry", "_dlq"}
 
 

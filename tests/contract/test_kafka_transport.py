@@ -1,4 +1,6 @@
-"""The transport's contract on a real Kafka: a topic of one partition per test, and a consumer group of its own."""
+"""The transport's contract on a real Kafka: a topic of one partition per test, and a consumer group of its own.
+Once with retries that are set aside, once with those that their partition waits behind.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,21 @@ from support.kafka_server import KafkaServer
 
 
 class KafkaContract(TransportContract):
+    retry_topics = "per-delay"
+
     @pytest.fixture(autouse=True)
     def _broker(self, kafka: KafkaServer) -> None:
         self.url, self.clock = kafka.url, ManualClock()
 
     async def make_transport(self) -> Transport:
         plan = TopicPlan(partitions=1, max_message_bytes=2 * 2**20)
-        return KafkaTransport(self.url, group=f"group-{self.queue}", plan=plan, clock=self.clock)
+        return KafkaTransport(
+            self.url,
+            group=f"group-{self.queue}",
+            plan=plan,
+            clock=self.clock,
+            retry_topics=self.retry_topics,
+        )
 
     async def pass_time(self, seconds: float) -> None:
         self.clock.advance(seconds)
@@ -27,3 +37,7 @@ class KafkaContract(TransportContract):
 
 class TestKafka(KafkaContract):
     pass
+
+
+class TestKafkaBlocking(KafkaContract):
+    retry_topics = "blocking"

@@ -51,7 +51,7 @@ def test_every_option_is_one_of_the_drivers_and_every_setting_reaches_it() -> No
     assert options == {
         "names": Names(),
         "group": "billing",
-        "single_retry_topic": True,
+        "retry_topics": "single",
         "declare": "never",
         "plan": TopicPlan(partitions=3, replication=2, retention=9 * 86400, max_message_bytes=2 * 2**20),
         "start": "latest",

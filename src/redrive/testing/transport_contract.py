@@ -91,7 +91,7 @@ class TransportContract(AtOnceContract):
     async def test_no_source_is_not_an_empty_source(self, transport: Transport) -> None:
         await transport.send(self.message(source=None))
         await transport.send(self.message(source=""))
-        taken = await self.take(transport, 2)
+        taken = await self.handle(transport, 2)
         assert {delivery.message.source for delivery in taken} == {None, ""}
 
     async def test_what_was_sent_survives_the_sender(self, transport: Transport) -> None:
@@ -113,7 +113,7 @@ class TransportContract(AtOnceContract):
         message = self.message()
         await transport.send(message)
         await transport.send(message)
-        first, second = await self.take(transport, 2)
+        first, second = await self.handle(transport, 2)
         assert first.message == second.message == message
         assert first.identity != second.identity
 
@@ -165,6 +165,7 @@ class TransportContract(AtOnceContract):
         await transport.send(shorter, delay=self.delay)
         await self.pass_time(self.delay)
         first = await self.take_one(transport)
+        await transport.ack(first)
         await self.pass_time(self.delay)
         second = await self.take_one(transport)
         assert (first.message, second.message) == (shorter, longer)
@@ -186,6 +187,7 @@ class TransportContract(AtOnceContract):
         assert arrived == messages
 
     async def test_no_more_than_prefetch_are_unsettled(self, transport: Transport) -> None:
+        self.need_side_by_side(transport)
         for _ in range(5):
             await transport.send(self.message())
         async with aclosing(transport.receive(self.queue, prefetch=3)) as deliveries:
@@ -304,8 +306,8 @@ class TransportContract(AtOnceContract):
         assert third.first_attempt_at == second.first_attempt_at
 
     async def test_a_retry_waits_in_the_retry_queue_and_is_never_early(self, transport: Transport) -> None:
-        if not transport.capabilities.delays:
-            pytest.skip("no delays")
+        if not (transport.capabilities.delays and transport.capabilities.durable_retries):
+            pytest.skip("no delays, or no retry queue")
         await transport.send(self.message())
         first = await self.take_one(transport)
         await transport.retry(first, first.message, delay=self.delay, trail=b"")
@@ -316,7 +318,7 @@ class TransportContract(AtOnceContract):
         assert (await self.take_one(transport)).attempt == 2
 
     async def test_a_retry_survives_its_process(self, transport: Transport) -> None:
-        if not transport.capabilities.durable:
+        if not (transport.capabilities.durable and transport.capabilities.durable_retries):
             pytest.skip("not durable")
         await transport.send(self.message())
         first = await self.take_one(transport)
@@ -324,6 +326,41 @@ class TransportContract(AtOnceContract):
         await transport.close()
         again = await self.take_one(await self.open())
         assert (again.attempt, again.trail, again.redelivered) == (2, b"trail", False)
+
+    async def test_a_retry_that_stays_in_its_place_is_never_early_and_passed_by_none(
+        self, transport: Transport
+    ) -> None:
+        if transport.capabilities.durable_retries or not self.exact_time:
+            pytest.skip("retries are set aside, or no exact time")
+        messages = [self.message() for _ in range(3)]
+        for message in messages:
+            await transport.send(message)
+        first = await self.take_one(transport)
+        await transport.retry(first, first.message, delay=self.delay, trail=b"")
+        assert await self.total(transport) == 3
+        await self.pass_time(self.delay - 0.001)
+        async with aclosing(transport.receive(self.queue, prefetch=10)) as deliveries:
+            await self.expect_nothing(transport, deliveries)
+        await self.pass_time(0.001)
+        again = await self.handle(transport, 3)
+        assert [delivery.message for delivery in again] == messages
+        assert [delivery.attempt for delivery in again] == [2, 1, 1]
+
+    async def test_a_retry_that_stays_in_its_place_begins_anew_after_its_process(
+        self, transport: Transport
+    ) -> None:
+        if transport.capabilities.durable_retries:
+            pytest.skip("retries are set aside")
+        messages = [self.message() for _ in range(3)]
+        for message in messages:
+            await transport.send(message)
+        first = await self.take_one(transport)
+        await transport.retry(first, first.message, delay=self.delay, trail=b"trail")
+        await transport.close()
+        again = await self.handle(await self.open(), 3)
+        assert [delivery.message for delivery in again] == messages
+        assert (again[0].identity, again[0].attempt, again[0].trail) == (first.identity, 1, None)
+        self.expect_unmarked(transport, *again)
 
     async def test_a_retry_repeated_is_refused_and_makes_no_second_copy(self, transport: Transport) -> None:
         await transport.send(self.message())
@@ -435,9 +472,10 @@ class TransportContract(AtOnceContract):
             await transport.send(self.message())
         if transport.capabilities.delays:
             await transport.send(self.message(), delay=self.delay)
-        await self.take(transport, 2)
+        count = 2 if transport.capabilities.side_by_side else 1
+        await self.take(transport, count)
         depth = (await self.depths_of(transport))[self.queue]
-        assert (depth.ready, depth.leased) == (3, 2)
+        assert (depth.ready, depth.leased) == (5 - count, count)
         assert await self.total(transport) == 5 + transport.capabilities.delays
 
     # close
@@ -449,7 +487,7 @@ class TransportContract(AtOnceContract):
         deliveries = transport.receive(self.queue, prefetch=10)
         taken = await self.next(deliveries)
         await transport.close()
-        again = await self.take(other, 3)
+        again = await self.handle(other, 3)
         assert taken.identity in {delivery.identity for delivery in again}
         self.expect_unmarked(transport, *again)
         await deliveries.aclose()

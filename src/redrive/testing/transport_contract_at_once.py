@@ -28,7 +28,7 @@ class AtOnceContract(TransportHarness):
         messages = [self.message(headers=(("a", number),), key=b"k", overlay=OVERLAY) for number in range(20)]
         told = [self.told(quick, message) for message in messages]
         assert await asyncio.gather(*told) == [None] * 20
-        arrived = [delivery.message for delivery in await self.take(transport, 21)]
+        arrived = [delivery.message for delivery in await self.handle(transport, 21)]
         assert all(message in arrived for message in messages)
 
     async def test_nothing_is_sent_at_once_by_a_transport_that_has_to_connect_first(

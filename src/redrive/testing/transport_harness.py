@@ -90,11 +90,26 @@ class TransportHarness:
 
     async def take(self, transport: Transport, count: int = 1) -> list[Delivery]:
         """That many deliveries, unsettled; the iterator is closed."""
+        if count > 1:
+            self.need_side_by_side(transport)
         async with aclosing(transport.receive(self.queue, prefetch=count)) as deliveries:
             return [await self.next(deliveries) for _ in range(count)]
 
     async def take_one(self, transport: Transport) -> Delivery:
         return (await self.take(transport))[0]
+
+    async def handle(self, transport: Transport, count: int) -> list[Delivery]:
+        """That many deliveries, each acknowledged before the next; the iterator is closed."""
+        taken: list[Delivery] = []
+        async with aclosing(transport.receive(self.queue, prefetch=count)) as deliveries:
+            while len(taken) < count:
+                taken.append(await self.next(deliveries))
+                await transport.ack(taken[-1])
+        return taken
+
+    def need_side_by_side(self, transport: Transport) -> None:
+        if not transport.capabilities.side_by_side:
+            pytest.skip("one by one")
 
     async def expect_only(self, transport: Transport, message: Message) -> Delivery:
         """Nothing but this message, sent now, can be received."""

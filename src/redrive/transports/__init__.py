@@ -67,6 +67,14 @@ class Capabilities(msgspec.Struct, frozen=True):
     """A message that was given back is not marked as redelivered."""
     competing: bool = True
     """Several processes share a queue message by message; else each has parts of it to itself."""
+    durable_retries: bool = True
+    """A message that is retried is durable with its attempt, and others pass it. Else it stays where it is, waits
+    in this process with those behind it, and after a death comes again at its first attempt.
+    """
+    side_by_side: bool = True
+    """As many messages are in hand as `prefetch` says. Else a queue, or each part of it, comes one by one: the
+    next when the one before is settled.
+    """
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +156,7 @@ class Transport(Protocol):
         """The message is durable in the retry queue and no longer here when it returns: never in neither.
         It comes back for the same queue, same identity where the broker can, `attempt` one higher, with
         `message.overlay` and `trail` as given, not before `delay` seconds. LeaseLost as for `ack`, PublishRefused
-        and TrailTooLong as for `send`.
+        and TrailTooLong as for `send`. Without `Capabilities.durable_retries` it is durable where and as it was.
         """
         ...
 

@@ -5,7 +5,8 @@ on; its message comes back and kills the next process, for ever. So:
 
 1. A delivery marked as redelivered may be such a message. Before its handler runs, `begin` counts one probable
    death, durably, and gives the count: the first redelivery makes it 1. `deaths` only looks.
-2. If the process lives on, whatever the handler did, `clear` forgets the count.
+2. If the process lives on, whatever the handler did, `clear` forgets the count. If the message waits in memory for
+   another attempt, `take_back` forgets only that it was begun.
 3. If it does not, the next redelivery makes it one more. At MAX_DEATHS the message is quarantined unhandled.
 
 Counts expire after a week. The processes of one host share the file. The journal is a safety net and must not
@@ -36,6 +37,8 @@ INSERT INTO probable_deaths (identity, deaths, at) VALUES (?, 1, ?)
 ON CONFLICT (identity) DO UPDATE SET deaths = deaths + 1, at = excluded.at
 RETURNING deaths
 """
+_LOWER = "UPDATE probable_deaths SET deaths = deaths - 1 WHERE identity = ?"
+_NO_MORE = "DELETE FROM probable_deaths WHERE identity = ? AND deaths <= 0"
 _CLEAR = "DELETE FROM probable_deaths WHERE identity = ?"
 _KNOWN = "SELECT deaths FROM probable_deaths WHERE identity = ?"
 
@@ -68,6 +71,16 @@ class Journal:
             return 0 if found is None else int(found[0])
 
         return await self._run(look)
+
+    async def take_back(self, identity: str) -> None:
+        """The last `begin` did not end in a death; those before it may have."""
+        key = _key(identity)
+
+        def lower(connection: sqlite3.Connection) -> None:
+            connection.execute(_LOWER, (key,))
+            connection.execute(_NO_MORE, (key,))
+
+        await self._run(lower)
 
     async def clear(self, identity: str) -> None:
         """The process outlived the message: it killed nobody."""

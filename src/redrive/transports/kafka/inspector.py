@@ -76,7 +76,8 @@ class KafkaInspector:
     def _examined(self, queue: ExpectedQueue) -> ExaminedQueue:
         first, *others = self._transport.retry_topics(queue.name)
         waits = {first: 0.0 if others else queue.waits}
-        waits |= {name: milliseconds / 1e3 for name, milliseconds in zip(others, LADDER, strict=True)}
+        if others:
+            waits |= {name: milliseconds / 1e3 for name, milliseconds in zip(others, LADDER, strict=True)}
         return ExaminedQueue(name=queue.name, dead=self._names.dead_of(queue.name), retries=waits)
 
     async def _read_by_us(self, administration: Administration) -> list[str]:

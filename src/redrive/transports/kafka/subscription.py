@@ -46,6 +46,8 @@ _AHEAD, _LOW = 2000, 1000
 """Records that are read ahead of those who ask: while Python does one thing, the other thread does nothing."""
 _LONGEST_SLEEP = 60.0
 _OFFSET = attrgetter("offset")
+_LARGE = 65_536
+"""Bytes of a record for which room is made while nobody knows how large they are."""
 
 
 class Taker:
@@ -120,12 +122,14 @@ class Subscription:
         self._takers: list[Taker] = []
         self._turns: deque[AssignedPartition] = deque()
         self._count = 0
-        """Of the records that wait there."""
+        """Of the records that wait in those partitions."""
         self._late: list[tuple[int, int, Waiting]] = []
         self._order = 0
         self._alarm: asyncio.Task[None] | None = None
         self._rings_at = 0
         self._bytes = 0
+        self._typical = _LARGE
+        """Bytes of a record, by those that came last."""
         self._settled = asyncio.Event()
         self._parting = 0
         """How many wait until partitions that go to somebody else are settled."""
@@ -165,7 +169,7 @@ class Subscription:
             assigned = turns[0]
             pending = assigned.pending
             if assigned.shut or not pending or pending[0].offset - assigned.watermark >= assigned.span:
-                turns.popleft().in_turn = False
+                self._end_turn(turns.popleft())
                 continue
             turns.rotate(-1)
             waiting = pending.popleft()
@@ -240,11 +244,18 @@ class Subscription:
     def _add(self, waiting: Waiting) -> None:
         waiting.assigned.bytes += waiting.size
         self._bytes += waiting.size
-        self._count += 1
+        self._count += waiting.assigned.in_turn
 
     def _give_turn(self, assigned: AssignedPartition) -> None:
         assigned.in_turn = True
         self._turns.append(assigned)
+        self._count += len(assigned.pending)
+
+    def _end_turn(self, assigned: AssignedPartition) -> None:
+        """What it has and may not hand out takes no room from the others."""
+        assigned.in_turn = False
+        self._count -= len(assigned.pending)
+        self._reckon()
 
     def _put_down(self, receipt: Receipt) -> None:
         assigned = receipt.record.assigned
@@ -314,8 +325,9 @@ class Subscription:
             assigned.pending.append(waiting)
             self._add(waiting)
         for each in held.values():
-            if each.pending and not each.in_turn:
+            if each.pending and not each.in_turn and not each.shut:
                 self._give_turn(each)
+        self._typical = sum(map(len, batch)) // len(batch) + 1
         self._reckon()
         self._wake()
 
@@ -369,7 +381,7 @@ class Subscription:
 
     def _drop(self, parting: list[AssignedPartition]) -> None:
         for each in parting:
-            self._count -= len(each.pending)
+            self._count -= len(each.pending) if each.in_turn else 0
             self._bytes -= each.bytes
             each.pending.clear()
             each.bytes, each.in_turn = 0, False
@@ -417,8 +429,8 @@ class Subscription:
         return microseconds(self._clock.now())
 
     def _reckon(self) -> None:
-        room = _AHEAD - self._count if self._takers else 0
-        self.want = room if self._bytes < _MOST_BYTES else 0
+        left = _MOST_BYTES - self._bytes
+        self.want = min(_AHEAD - self._count, left // self._typical + 1) if self._takers and left > 0 else 0
         if self.want > 0 and not self._poller.need.is_set():
             self._poller.need.set()
 

@@ -39,6 +39,7 @@ from redrive.transports.kafka.topics import Topic, TopicPlan, Topics, check_name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+    from datetime import datetime
 
     from confluent_kafka.admin import AdminClient
 
@@ -51,7 +52,8 @@ _DEAD = "dead-letters"
 
 class KafkaTransport:
     """`group` is the consumer group of the queues. Topics of dead letters are read by a group of their own.
-    `declare`: "missing" makes topics that are not there, "never" refuses instead. `client` goes to librdkafka.
+    `retry_topics`: see `RetryTopics`; with "blocking" a partition waits behind its retries. `declare`: "missing"
+    makes topics that are not there, "never" refuses instead. `client` goes to librdkafka.
     """
 
     capabilities = Capabilities(lease_expiry=False, exact_depths=False, competing=False)
@@ -65,7 +67,7 @@ class KafkaTransport:
         clock: Clock | None = None,
         declare: str = "missing",
         plan: TopicPlan | None = None,
-        single_retry_topic: bool = False,
+        retry_topics: str = "per-delay",
         start: str = "earliest",
         connect_timeout: float = 10.0,
         publish_timeout: float = 20.0,
@@ -82,7 +84,9 @@ class KafkaTransport:
         self._clock = clock or SystemClock()
         self._plan = plan or TopicPlan()
         self._declare = declare == "missing"
-        self._retries = RetryTopics(self.names, single=single_retry_topic)
+        self._retries = RetryTopics(self.names, retry_topics)
+        if self._retries.blocking:
+            self.capabilities = replace(self.capabilities, durable_retries=False, side_by_side=False)
         self._from_latest = start == "latest"
         self._connect_timeout = connect_timeout
         self._publish_timeout = publish_timeout
@@ -148,6 +152,11 @@ class KafkaTransport:
     async def retry(self, delivery: Delivery, message: Message, *, delay: float, trail: bytes) -> None:
         receipt: Receipt = delivery.receipt
         receipt.claim()
+        if self._retries.blocking:
+            now = self._clock.now()
+            due = microseconds(now) + max(round(delay * 1e6), 0)
+            receipt.subscription.hold(receipt, _next_attempt(delivery, message, now, due=due, trail=trail), due)
+            return
         try:
             place = self._retries.topic(delivery.queue, delay)
             note = self._retry_note(delivery, message, place, delay=delay, trail=trail)
@@ -316,7 +325,7 @@ class KafkaTransport:
                 prefetch=prefetch,
                 grace=self._revoke_grace,
                 from_latest=self._from_latest and not dead,
-                one_by_one=False,
+                one_by_one=self._retries.blocking and not dead,
                 on_end=lambda ended: self._forget(queue, ended),
             )
         return found
@@ -442,6 +451,18 @@ def _partition(message: Message, topic: Topic) -> int | None:
 
 def _other_queue(own: str, place: str) -> bytes | None:
     return None if own == place else own.encode("utf-8", "surrogatepass")
+
+
+def _next_attempt(delivery: Delivery, message: Message, now: datetime, *, due: int, trail: bytes) -> Delivery:
+    """Of one that waits in memory: what `_retry_note` tells of one that waits in a topic."""
+    return replace(
+        delivery,
+        message=message,
+        attempt=delivery.attempt + 1,
+        first_attempt_at=delivery.first_attempt_at or now,
+        trail=trail,
+        due_since=noted_moment(due),
+    )
 
 
 def _with_note(delivery: Delivery, note: Note) -> Delivery:
