@@ -61,6 +61,16 @@ asyncio.run(main())
 """
 
 
+async def test_a_beginning_that_is_taken_back_leaves_the_deaths_before_it(journal: Journal) -> None:
+    await journal.begin("poison")
+    await journal.begin("poison")
+    await journal.take_back("poison")
+    assert await journal.deaths("poison") == 1
+    for _ in range(2):  # more often than there is anything to take back
+        await journal.take_back("poison")
+    assert await journal.begin("poison") == 1
+
+
 async def test_f22_counts_survive_the_process_that_made_them(tmp_path: Path) -> None:
     path = tmp_path / "not yet there" / "journal.db"
     counted = []

@@ -25,13 +25,14 @@ import pytest
 
 from redrive.errors import LeaseLost, PublishRefused, Unreachable
 from redrive.testing.transport_contract_at_once import AtOnceContract
+from redrive.testing.transport_contract_in_place import InPlaceContract
 from redrive.testing.transport_corpus import BODIES, HEADERS, OVERLAY, TEXTS
 
 if TYPE_CHECKING:
     from redrive.transports import Transport
 
 
-class TransportContract(AtOnceContract):
+class TransportContract(AtOnceContract, InPlaceContract):
     """A promise per test, in the order of the protocol's methods."""
 
     # send
@@ -326,41 +327,6 @@ class TransportContract(AtOnceContract):
         await transport.close()
         again = await self.take_one(await self.open())
         assert (again.attempt, again.trail, again.redelivered) == (2, b"trail", False)
-
-    async def test_a_retry_that_stays_in_its_place_is_never_early_and_passed_by_none(
-        self, transport: Transport
-    ) -> None:
-        if transport.capabilities.durable_retries or not self.exact_time:
-            pytest.skip("retries are set aside, or no exact time")
-        messages = [self.message() for _ in range(3)]
-        for message in messages:
-            await transport.send(message)
-        first = await self.take_one(transport)
-        await transport.retry(first, first.message, delay=self.delay, trail=b"")
-        assert await self.total(transport) == 3
-        await self.pass_time(self.delay - 0.001)
-        async with aclosing(transport.receive(self.queue, prefetch=10)) as deliveries:
-            await self.expect_nothing(transport, deliveries)
-        await self.pass_time(0.001)
-        again = await self.handle(transport, 3)
-        assert [delivery.message for delivery in again] == messages
-        assert [delivery.attempt for delivery in again] == [2, 1, 1]
-
-    async def test_a_retry_that_stays_in_its_place_begins_anew_after_its_process(
-        self, transport: Transport
-    ) -> None:
-        if transport.capabilities.durable_retries:
-            pytest.skip("retries are set aside")
-        messages = [self.message() for _ in range(3)]
-        for message in messages:
-            await transport.send(message)
-        first = await self.take_one(transport)
-        await transport.retry(first, first.message, delay=self.delay, trail=b"trail")
-        await transport.close()
-        again = await self.handle(await self.open(), 3)
-        assert [delivery.message for delivery in again] == messages
-        assert (again[0].identity, again[0].attempt, again[0].trail) == (first.identity, 1, None)
-        self.expect_unmarked(transport, *again)
 
     async def test_a_retry_repeated_is_refused_and_makes_no_second_copy(self, transport: Transport) -> None:
         await transport.send(self.message())
