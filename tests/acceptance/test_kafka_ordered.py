@@ -100,7 +100,7 @@ async def test_records_that_are_given_back_come_again_in_their_order(shop: Calla
         again = [await anext(receiving) for _ in range(6)]
         await receiving.aclose()
 
-    assert [each.receipt.offset for each in again] == [0, 1, 2, 3, 4, 5]
+    assert [each.receipt.record.offset for each in again] == [0, 1, 2, 3, 4, 5]
 
 
 async def _number(orders: OrderedShop, number: int, status: Status | None = None) -> bool:

@@ -144,7 +144,7 @@ class Member:
             await self.transport.ack(delivery)
         except LeaseLost:
             return
-        self.done.append(delivery.receipt.offset)
+        self.done.append(delivery.receipt.record.offset)
 
     async def ack_all(self) -> None:
         """What it has, and whatever comes from now on."""
@@ -154,7 +154,7 @@ class Member:
 
     @property
     def offsets(self) -> list[int]:
-        return [each.receipt.offset for each in self.came]
+        return [each.receipt.record.offset for each in self.came]
 
     async def send(self, count: int = COUNT) -> None:
         for _ in range(count):
@@ -195,12 +195,12 @@ async def test_what_a_refused_commit_would_have_carried_is_carried_by_a_later_on
     refusal: int, join: Join, mock: MockKafka
 ) -> None:
     member = await join(session=SOON)
-    slowest = member.came[3].receipt.offset
+    slowest = member.came[3].receipt.record.offset
     mock.answer(OFFSET_COMMIT, refusal)
 
-    member.settles = lambda delivery: delivery.receipt.offset != slowest
+    member.settles = lambda delivery: delivery.receipt.record.offset != slowest
     for each in list(member.came):
-        if each.receipt.offset != slowest:
+        if each.receipt.record.offset != slowest:
             await member.ack(each)
     await until(lambda: mock.asked(OFFSET_COMMIT) > 1)
     await until(lambda: member.has_committed(slowest))
