@@ -47,7 +47,6 @@ COMMITS = [
 ]
 FETCHES = [
     KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.OFFSET_OUT_OF_RANGE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.KAFKA_STORAGE_ERROR,
 ]
@@ -326,6 +325,21 @@ async def test_a_fetch_that_fails_skips_nothing_and_repeats_nothing(
     await until(lambda: len(member.came) >= 2 * COUNT)
     await until(lambda: member.has_committed(2 * COUNT))
     assert member.offsets == [*range(2 * COUNT)]
+
+
+async def test_where_the_broker_knows_an_offset_no_more_all_that_it_has_comes_again_rather_than_not_at_all(
+    join: Join, mock: MockKafka
+) -> None:
+    member = await join()
+    await member.ack_all()
+    await until(lambda: member.has_committed(COUNT))
+    mock.answer(FETCH, KafkaError.OFFSET_OUT_OF_RANGE)
+
+    await member.send()
+
+    await until(lambda: len(member.came) >= 3 * COUNT)
+    await until(lambda: member.has_committed(2 * COUNT))
+    assert member.offsets == [*range(COUNT), *range(2 * COUNT)]
 
 
 async def test_records_come_on_from_the_next_leader_of_their_partition(join: Join, mock: MockKafka) -> None:

@@ -30,7 +30,7 @@ def test_nothing_unfinished_is_before_the_watermark_and_everything_done_moves_it
         assert partition.done_ahead == sum(each > expected and each not in left for each in offsets)
 
 
-def test_a_record_that_is_fetched_again_is_not_taken_twice() -> None:
+def test_a_record_before_one_that_came_is_not_taken_for_the_next() -> None:
     partition = assigned(7)
     assert [partition.come(offset) for offset in (7, 8, 7, 8, 9)] == [True, True, False, False, True]
 

@@ -17,6 +17,9 @@ from redrive.errors import LeaseLost
 if TYPE_CHECKING:
     from redrive.transports.kafka.subscription import Subscription, Taker, Waiting  # noqa: TC004  never decoded
 
+NEVER = -1
+"""No offset: nothing was committed."""
+
 
 class AssignedPartition:
     """Belongs to the event loop. `watermark`, `committed` and `halted` are read by the thread that polls, which
@@ -80,7 +83,7 @@ class AssignedPartition:
         return self._next - self.watermark
 
     def come(self, offset: int) -> bool:
-        """False: it is here already, after a fetch from an older place."""
+        """False: it is before one that came, which happens in no log that goes on as it was."""
         if offset < self._next:
             return False
         if not self._open:

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from redrive.epoch import microseconds
 from redrive.errors import Unreachable
-from redrive.transports.kafka.assigned import AssignedPartition, Receipt
-from redrive.transports.kafka.poller import Poller, RawRecord
+from redrive.transports.kafka.assigned import NEVER, AssignedPartition, Receipt
+from redrive.transports.kafka.poller import Assignment, Poller, RawRecord
 from redrive.transports.kafka.record import note_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from redrive.errors import RedriveError
     from redrive.transports import Delivery  # noqa: TC004  a record that waits is never decoded
     from redrive.transports.kafka.note import Note  # noqa: TC004  as above
-    from redrive.transports.kafka.poller import Assignment, Place
+    from redrive.transports.kafka.poller import Place
     from redrive.transports.kafka.record import WireHeaders
 
     Read = Callable[["Waiting", Receipt], Delivery]
@@ -306,8 +306,10 @@ class Subscription:
         for raw in batch:
             topic, offset = raw.topic(), raw.offset()
             assigned = held.get((topic, raw.partition()))
-            if assigned is None or not assigned.come(offset):
+            if assigned is None:
                 continue
+            if not assigned.come(offset):
+                assigned = self._begun_anew(assigned, offset)
             if offset - assigned.watermark >= assigned.ahead or assigned.bytes > share:
                 assigned.halted = True
             headers = _headers_of(raw)
@@ -391,6 +393,19 @@ class Subscription:
         self._late = [each for each in self._late if id(each[2].assigned) not in gone]
         heapq.heapify(self._late)
         self._reckon()
+
+    def _begun_anew(self, old: AssignedPartition, offset: int) -> AssignedPartition:
+        """The log is no longer the one that was read: its topic was deleted and made again, or brokers have lost
+        the end of it. What is there now is handled as by somebody who comes new, some of it perhaps for the second
+        time; what is in hand belongs to nobody any more.
+        """
+        log.warning("the log of a partition begins anew", topic=old.topic, partition=old.partition, offset=offset)
+        self.lost([(old.topic, old.partition)])
+        self.assigned([Assignment(old.topic, old.partition, offset, 0)])
+        new = self.held[old.topic, old.partition]
+        new.committed = NEVER  # the brokers may have kept the commit of before, which is ahead of this
+        new.come(offset)
+        return new
 
     def _share(self) -> int:
         """Bytes that may wait of one partition: if one that hands out nothing had all the room, the others would
