@@ -309,7 +309,7 @@ async def test_what_waits_behind_a_retry_takes_no_room_from_others_and_has_an_en
     topic.put(0, *many)
     await member.retry(await member.take("a0"))
     await until(lambda: member.held[0].halted)
-    assert member.held[0].reach <= 2 * most
+    assert member.held[0].reach <= 1000  # span, twice what is read ahead, and a batch
     member.settles = lambda _: True
 
     others = numbered("x", 300)

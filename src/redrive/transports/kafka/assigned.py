@@ -64,7 +64,7 @@ class AssignedPartition:
         self.pending: deque[Waiting] = deque()
         """Records that were read, and nobody has yet."""
         self.bytes = 0
-        """Of those."""
+        """Of those, and of those that are not due yet."""
         self.in_turn = False
         """It stands among the partitions that may have something to hand out."""
         self.in_hand = 0

@@ -283,8 +283,7 @@ class Subscription:
 
     def assigned(self, partitions: list[Assignment]) -> None:
         for each in partitions:
-            plain = each.topic == self._plain
-            span = self._span if plain else max(self._span, _RETRY_SPAN)
+            span = self._span if each.topic == self._plain else max(self._span, _RETRY_SPAN)
             name, count, group = self._describe(each.topic, each.partition)
             self.held[each.topic, each.partition] = AssignedPartition(
                 each.topic,
@@ -295,7 +294,7 @@ class Subscription:
                 start=each.start,
                 suspect_until=each.suspect_until,
                 span=span,
-                ahead=max(span, _AHEAD) if plain else span,
+                ahead=span + 2 * _AHEAD,  # not by what is only read ahead: a pause throws away what was fetched
                 one_by_one=self._one_by_one,
             )
 
@@ -389,7 +388,6 @@ class Subscription:
             each.bytes, each.in_turn = 0, False
         gone = set(map(id, parting))
         self._turns = deque(each for each in self._turns if id(each) not in gone)
-        self._bytes -= sum(each[2].size for each in self._late if id(each[2].assigned) in gone)
         self._late = [each for each in self._late if id(each[2].assigned) not in gone]
         heapq.heapify(self._late)
         self._reckon()
@@ -414,6 +412,7 @@ class Subscription:
         return _MOST_BYTES // (2 * max(len(self.held), 1))
 
     def _keep_late(self, waiting: Waiting) -> None:
+        waiting.assigned.bytes += waiting.size
         self._bytes += waiting.size
         self._order += 1
         heapq.heappush(self._late, (waiting.due, self._order, waiting))
@@ -433,6 +432,7 @@ class Subscription:
             now, due = self._now(), []
             while self._late and self._late[0][0] <= now:
                 waiting = heapq.heappop(self._late)[2]
+                waiting.assigned.bytes -= waiting.size
                 self._bytes -= waiting.size
                 if waiting.again is not None:  # its turn has not ended
                     waiting.assigned.shut = False
