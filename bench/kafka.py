@@ -111,11 +111,11 @@ def main(*options: str) -> None:
     with running_beside(PrivateKafka) as (kafka, postgres):
         topics = Topics(kafka)
         table = Table(benchmark, Servers(kafka.address, topics, postgres), given)
+        benchmark.facts.update(postgres.facts())
+        _, version, _ = kafka_programs.folder().name.split("-")
+        benchmark.facts["Kafka"] = f"{version} on the same machine, one broker with 512 MiB, its files in memory"
         for size in SIZES:
             for percent in PERCENTS:
                 table.consuming(percent, size)
+                benchmark.save()  # after each: who interrupts a long run keeps what was measured
             topics.drop_full()
-        benchmark.facts.update(postgres.facts())
-    _, version, _ = kafka_programs.folder().name.split("-")
-    benchmark.facts["Kafka"] = f"{version} on the same machine, one broker with 512 MiB, its files in memory"
-    benchmark.save()
