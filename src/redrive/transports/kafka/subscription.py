@@ -300,7 +300,6 @@ class Subscription:
 
     def arrived(self, batch: list[RawRecord]) -> None:
         self.error = None
-        self.counted += len(batch)
         held, now, share, plain = self.held, self._now(), self._share(), self._plain
         for raw in batch:
             topic, offset = raw.topic(), raw.offset()
@@ -330,6 +329,7 @@ class Subscription:
                 self._give_turn(each)
         self._typical = sum(map(len, batch)) // len(batch) + 1
         self._reckon()
+        self.counted += len(batch)  # after it: the thread that polls takes what is counted for known to `want`
         self._wake()
 
     def reached(self, ends: list[tuple[str, int, int]]) -> None:
