@@ -29,7 +29,7 @@ from support.run_shop import RunShop, all_is_well
 from support.workshop import workshop
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
     from pathlib import Path
 
     from redrive.stores import RunStore
@@ -191,30 +191,43 @@ async def test_a_window_that_closes_pauses_the_run_and_the_next_one_goes_on_with
     rule = AutomaticRule(name="night", when="queue:orders", rate=1.0, window=Window(opens=time(2), closes=time(5)))
     clock = ManualClock(EVENING)
     async with workshop(Shop().app, tmp_path, clock=clock, start=False) as opened:
-        store = runs_of(opened)
+        store, engine = runs_of(opened), an_engine(opened)
         await store.record_together([an_entry(at=EVENING) for _ in range(30)])
-        clock.set_wall(BEFORE_CLOSING)
-        async with beside(an_engine(opened).serve(), automatic(opened, rule).serve(), ticking(clock)):
-            run = await until(lambda: has_status(opened, RunStatus.PAUSED))
+
+        async def some_are_sent() -> bool:
+            return (await opened.store.count(LetterQuery(status=Status.REDRIVEN))).number > 0
+
+        async def nothing_is_carried_out() -> bool:
+            return all(each.done() for each in engine._executions.values())
+
+        async with beside(engine.serve(), automatic(opened, rule).serve()):
+            clock.set_wall(BEFORE_CLOSING)
+            await passing(clock, some_are_sent, wall=BEFORE_CLOSING)
+            run = await passing(clock, lambda: has_status(opened, RunStatus.PAUSED), wall=CLOSES)
             [_, paused] = await store.run_history(run.id)
             assert (paused.by, paused.reason) == ("rule night", "outside of its window 02:00-05:00 UTC")
-            assert paused.at < CLOSES + timedelta(seconds=5)
-            await until(lambda: clock.now() > CLOSES + timedelta(seconds=10))  # the engine has seen it
+            await passing(clock, nothing_is_carried_out, wall=CLOSES)
             clock.set_wall(OPENS - timedelta(seconds=20))
-            await until(lambda: is_counted(opened, Status.REDRIVEN, 30))
+            await passing(clock, lambda: is_counted(opened, Status.REDRIVEN, 30))
 
-        outcomes = await store.outcomes(run.id)
-        in_the_morning = [each.sent_at for each in outcomes if each.sent_at and each.sent_at < OPENS]
-        assert 0 < len(in_the_morning) < 30
-        assert all(at < CLOSES + timedelta(seconds=5) for at in in_the_morning)
+        sent = [each.sent_at for each in await store.outcomes(run.id) if each.sent_at]
+        before_closing = [at for at in sent if at <= CLOSES]
+        assert 0 < len(before_closing) < 30
+        assert all(at >= OPENS for at in sent if at > CLOSES)
         assert [line.by for line in await store.run_history(run.id)][:3] == ["rule night"] * 3
 
 
-async def ticking(clock: ManualClock) -> None:
-    """Time passes, fifty times as fast as elsewhere."""
-    while True:
+async def passing(clock: ManualClock, condition: Callable[[], Awaitable[Any]], *, wall: datetime | None = None) -> Any:
+    """What the condition gives as soon as that is true; between two looks a quarter of a second passes, however
+    long it takes. `wall`: what the wall clock shows meanwhile.
+    """
+
+    while not (found := await condition()):
         clock.advance(0.25)
+        if wall is not None:
+            clock.set_wall(wall)
         await asyncio.sleep(0.005)
+    return found
 
 
 async def test_the_settings_start_both_and_silence_resolves_what_nobody_confirms(tmp_path: Path) -> None:

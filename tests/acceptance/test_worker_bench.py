@@ -81,6 +81,23 @@ async def test_queues_with_different_delays_do_not_disturb_each_others_times() -
         assert waits(bench.assert_dead_lettered("audits")) == [0.25, 0.5, 1]
 
 
+async def test_time_does_not_leap_over_a_message_whose_receiver_was_slow_to_wait_for_it() -> None:
+    async with bench_for(flaky(orders="7s", mails="5m")) as bench:
+        waits_at_once = bench.clock.sleep
+
+        async def slowly_for_the_short(seconds: float) -> None:
+            if seconds < 60:
+                await asyncio.sleep(0.05)
+            await waits_at_once(seconds)
+
+        bench.clock.sleep = slowly_for_the_short  # type: ignore[method-assign]
+        for queue in ("orders", "mails"):
+            await bench.send(queue, {})
+        await bench.run_until_quiet()
+
+        assert waits(bench.assert_dead_lettered("orders")) == [7, 14, 28]
+
+
 async def test_a_delayed_message_is_handled_when_it_is_due() -> None:
     app, handled_at = App("shop"), []
 

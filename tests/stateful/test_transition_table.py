@@ -55,11 +55,15 @@ def test_the_store_does_what_the_table_says(store: str, part: int, ground: Groun
     wanted = steps_of(store)
     checked = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 
-    while ground.steps < wanted:
+    def unseen() -> list[str]:
+        return [name for name in ("came back", "taken", "taken over") if not ground.told[name]]
+
+    # Hypothesis leaves out some rules in each example: what is rare may need more of them than usual.
+    while ground.steps < wanted or (unseen() and ground.steps < 5 * wanted):
         run_state_machine_as_test(
             machine,
             settings=settings(
-                max_examples=math.ceil((wanted - ground.steps) / PER_EXAMPLE),  # a few are cut short
+                max_examples=math.ceil(max(wanted - ground.steps, wanted / 10) / PER_EXAMPLE),  # a few are cut short
                 stateful_step_count=PER_EXAMPLE,
                 derandomize=False,
                 print_blob=True,
@@ -67,8 +71,7 @@ def test_the_store_does_what_the_table_says(store: str, part: int, ground: Groun
                 suppress_health_check=checked,
             ),
         )
-    reached = {name: ground.told[name] for name in ("came back", "taken", "taken over")}
-    assert all(reached.values()), reached
+    assert not unseen(), ground.told
 
 
 def test_no_fewer_steps_are_made_than_were_promised() -> None:

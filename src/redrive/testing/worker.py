@@ -40,7 +40,7 @@ from redrive.privacy.maskers import UNMASKED
 from redrive.settings import Settings
 from redrive.stores import open_store
 from redrive.testing.clock import ManualClock
-from redrive.transports import open_transport
+from redrive.transports.embedded import EmbeddedTransport
 from redrive.upkeep.journal import Journal
 from redrive.upkeep.spool import Spool
 from redrive.worker import Worker
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
     from redrive.app import App
     from redrive.stores import DeadLetterStore
-    from redrive.transports import Transport
 
 _LOOK_EVERY = 0.001
 _LEASE = 10 * 365 * 86400.0
@@ -58,20 +57,10 @@ _LEASE = 10 * 365 * 86400.0
 _SPOOL_BYTES = 64 * 2**20
 
 
-class BenchClock(ManualClock):
-    """Stands still until the bench leaps."""
-
-    def leap(self) -> None:
-        """To the moment that the next sleeper waits for, if anybody sleeps."""
-        awake = min((until for until, _, woken in self._sleepers if not woken.done()), default=None)
-        if awake is not None:
-            self.advance(awake.total_seconds() - self.monotonic())
-
-
 class _Hurried:
     """The bench's time for those whose sleep nobody else depends on: it passes at once."""
 
-    def __init__(self, clock: BenchClock) -> None:
+    def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
 
     def now(self) -> datetime:
@@ -91,7 +80,13 @@ class Bench:
     """
 
     def __init__(
-        self, app: App, settings: Settings, *, store: DeadLetterStore, transport: Transport, clock: BenchClock
+        self,
+        app: App,
+        settings: Settings,
+        *,
+        store: DeadLetterStore,
+        transport: EmbeddedTransport,
+        clock: ManualClock,
     ) -> None:
         self.app = app
         self.store = store
@@ -200,18 +195,21 @@ class Bench:
     async def _until_quiet(self, worker: Worker, running: asyncio.Task[None]) -> None:
         names = self.transport.names
         watched = {name for queue in self.app.handlers for name in (queue, names.retry_of(queue))}
-        idle_before = False
         while not running.done():
             depths = await self.transport.depths()
             mine = [depth for name, depth in depths.items() if name in watched]
             busy = any(consumer.busy for consumer in worker.consumers)
-            idle = not busy and not any(depth.ready or depth.leased for depth in mine)
-            if idle and not mine:
-                return
-            if idle and idle_before:  # seen twice since the last leap: every receiver knows when its next is due
-                self.clock.leap()
-            idle_before = idle and not idle_before
+            if not busy and not any(depth.ready or depth.leased for depth in mine):
+                if not mine:
+                    return
+                await self._leap()
             await asyncio.sleep(_LOOK_EVERY)
+
+    async def _leap(self) -> None:
+        """To the time at which the next message is due: asked of the broker, for a receiver may not know it yet."""
+        due = [moment for queue in self.app.handlers if (moment := await self.transport.next_due(queue))]
+        if due:
+            self.clock.advance(max((min(due) - self.clock.now()).total_seconds(), 0.0))
 
     def _worker(self, journal: Journal, spool: Spool) -> Worker:
         return Worker(
@@ -239,12 +237,12 @@ async def bench_for(app: App, *, settings: Settings | None = None) -> AsyncItera
     While it is open, `app.send` goes to the bench's broker.
     """
     chosen = settings or app.settings or Settings()
-    clock = BenchClock(datetime.now(UTC))
+    clock = ManualClock(datetime.now(UTC))
     names = chosen.broker.names
     async with AsyncExitStack() as closing:
         store = open_store("sqlite:///:memory:", clock=clock)
         closing.push_async_callback(store.close)
-        transport = open_transport("embedded:///:memory:", names=names, clock=clock, lease=_LEASE)
+        transport = EmbeddedTransport("embedded:///:memory:", names=names, clock=clock, lease=_LEASE)
         closing.push_async_callback(transport.close)
         closing.enter_context(app.lent(transport))
         yield Bench(app, chosen, store=store, transport=transport, clock=clock)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from redrive.clock import Clock, SystemClock
-from redrive.epoch import microseconds
+from redrive.epoch import microseconds, moment
 from redrive.errors import ConfigurationError, LeaseLost, PublishRefused, UsageError
 from redrive.group_commit import GroupCommit, explain_sqlite
 from redrive.transports import Capabilities, Delivery, Names, QueueDepth
@@ -25,6 +25,7 @@ from redrive.transports.embedded_table import DELAYED, MEMORY, NOBODY, READY, Me
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+    from datetime import datetime
 
     from redrive.message import Message
 
@@ -112,6 +113,12 @@ class EmbeddedTransport:
             queue: QueueDepth(found["ready"], found["delayed"], found["leased"])
             for queue, found in numbers.items()
         }
+
+    async def next_due(self, queue: str) -> datetime | None:
+        """When the next delayed message of this queue or its retry queue is due."""
+        place = Place(queue, self.names.retry_of(queue))
+        outlook = await self._file.look(lambda table: table.peek(place, self._now()))
+        return None if outlook.next_due is None else moment(outlook.next_due)
 
     async def close(self) -> None:
         async with self._closing:
