@@ -53,7 +53,9 @@ _SETTLING = 2.0
 _GIVING_BACK = 5.0
 _LEAVING = 5.0
 _PLACES = 10
-"""Messages of an ordered queue that are fetched for each that may run: the others may wait behind one another."""
+"""Messages in hand for each that may run, where that takes nothing from others: in an ordered queue they may wait
+behind one another, and letters are written to the store together.
+"""
 
 
 class _Phase(Enum):
@@ -65,12 +67,17 @@ class _Phase(Enum):
 class ConsumerOptions(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 10
     prefetch: int | None = None
-    """None: as many as `concurrency`; of an ordered queue ten times as many."""
+    """None: as many as `concurrency`; ten times as many of an ordered queue, and where no consumers compete."""
     grace: float = 30.0
     breaker_failures: int = 20
     breaker_pause: float = 30.0
     breaker_dead_letters: bool = False
     """S0's other choice: while the breaker is open, dead-letter instead of waiting."""
+
+    def in_hand(self, *, ordered: bool, competing: bool) -> int:
+        """How many messages may be fetched and not settled."""
+        # What one of competing consumers holds without need, the others miss.
+        return self.prefetch or self.concurrency * (1 if competing and not ordered else _PLACES)
 
 
 class Consumer:
@@ -94,18 +101,14 @@ class Consumer:
         self._suspects = suspects
         self._options = options
         self._clock = clock
-        self._handled: set[asyncio.Task[None] | None] = set()
-        """Of those that run: whose handler has ended, and who are settling what became of it."""
         self._giving_back = GivingBack(transport)
         self._order: InOrder | None = None
-        self._prefetch = options.prefetch or options.concurrency
-        at_once = options.concurrency
+        at_once, ordered = options.concurrency, ordered_by is not None
+        self._prefetch = options.in_hand(ordered=ordered, competing=transport.capabilities.competing)
         if ordered_by is not None:
-            self._order = InOrder(ordered_by, settling=settling, concurrency=options.concurrency, clock=clock)
-            self._prefetch = options.prefetch or options.concurrency * _PLACES
+            self._order = InOrder(ordered_by, settling=settling, concurrency=at_once, clock=clock)
             at_once = self._prefetch
-        self._crew = Crew(at_once, self._process, self._forsaken)
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._crew = Crew(at_once, self._prefetch, self._process, self._forsaken)
         self._taking: asyncio.Task[None] | None = None
         self._stopped = False
         self._broker = Reconnection(queue, transport=transport, clock=clock)
@@ -121,8 +124,7 @@ class Consumer:
 
     async def run(self) -> None:
         """Consumes until `stop`. A broker that goes away is waited for; everything else is an error."""
-        self._loop = asyncio.get_running_loop()
-        self._taking = self._loop.create_task(self._take())
+        self._taking = asyncio.create_task(self._take())
         with contextlib.suppress(asyncio.CancelledError):
             await self._taking
 
@@ -144,7 +146,7 @@ class Consumer:
         running = self._crew.running
         if running and grace > 0:
             await asyncio.wait(running, timeout=grace)
-        for task in running.keys() - self._handled:
+        for task in running.keys() - self._crew.settling:
             task.cancel()
         if running:
             await asyncio.wait(running, timeout=_SETTLING)
@@ -250,18 +252,14 @@ class Consumer:
             self.breaker.probe()  # the pause ended while no message came
         attempts = self._attempts
         failed = await (attempts.run(delivery) if self._order is None else self._order.attempt(delivery, attempts))
-        task = asyncio.current_task(self._loop)
-        self._handled.add(task)
-        try:
-            if failed is None:
-                self.breaker.succeeded()
-                await self._settling.succeeded(delivery)
-                return False
-            if not isinstance(failed.decision, Drop):
-                self._count(failed.failures[-1], delivery)
-            await self._settling.failed(delivery, failed)
-        finally:
-            self._handled.discard(task)
+        self._crew.settles()
+        if failed is None:
+            self.breaker.succeeded()
+            await self._settling.succeeded(delivery)
+            return False
+        if not isinstance(failed.decision, Drop):
+            self._count(failed.failures[-1], delivery)
+        await self._settling.failed(delivery, failed)
         return isinstance(failed.decision, RetryAfter) and not self._transport.capabilities.durable_retries
 
     def _count(self, failure: Failure, delivery: Delivery) -> None:

@@ -1,5 +1,9 @@
 """The tasks that handle a consumer's deliveries: so many at once and no more, and no more tasks than it takes.
 
+Only a handler that runs has one of these places. What becomes of the message afterwards takes its time without it,
+as long as there are no more deliveries in hand than there may be: a store commits a hundred letters in the time of
+one, if only a hundred come to it together.
+
 1. What is given waits in line; a task takes the first, and has another task called if there is a second.
 2. A handler that ends without having waited for anything: its task goes on with the next in line. A task for each
    message costs more than a short handler does.
@@ -24,18 +28,22 @@ if TYPE_CHECKING:
 
 
 class Crew:
-    """`handle` is awaited for each delivery. `forsaken` is called with one whose handling was cancelled, or ended
-    with an error.
+    """`handle` is awaited for each delivery, and says with `settles` that its handler has ended. `forsaken` is
+    called with one whose handling was cancelled, or ended with an error. `in_hand` includes what is being settled.
     """
 
     def __init__(
         self,
         at_once: int,
+        in_hand: int,
         handle: Callable[[Delivery], Coroutine[Any, Any, None]],
         forsaken: Callable[[Delivery, BaseException | None], None],
     ) -> None:
         self.running: dict[asyncio.Task[None], Delivery] = {}
+        self.settling: set[asyncio.Task[None]] = set()
+        """Of those that run: whose handler has ended."""
         self._at_once = at_once
+        self._in_hand = max(at_once, in_hand)
         self._handle = handle
         self._forsaken = forsaken
         self._line: deque[Delivery] = deque()
@@ -50,7 +58,8 @@ class Crew:
 
     @property
     def full(self) -> bool:
-        return len(self.running) + len(self._line) >= self._at_once
+        in_hand = len(self.running) + len(self._line)
+        return in_hand - len(self.settling) >= self._at_once or in_hand >= self._in_hand
 
     def give(self, delivery: Delivery) -> None:
         """Only while it is not `full`."""
@@ -58,8 +67,14 @@ class Crew:
         if not self._called:
             self._call()
 
+    def settles(self) -> None:
+        """The handler of the current task has ended."""
+        self.settling.add(asyncio.current_task(self._loop))  # type: ignore[arg-type]  # there is one
+        if self._waiting and not self._line:
+            self._tell()
+
     async def something_ends(self) -> None:
-        """Until the line is empty again, or a delivery that had to wait for something is handled."""
+        """Until the line is empty again, or a delivery that had to wait for something is handled or settled."""
         loop = self._loop = self._loop or asyncio.get_running_loop()  # once: asking is dear
         waiting: asyncio.Future[None] = loop.create_future()
         self._waiting.append(waiting)
@@ -77,6 +92,7 @@ class Crew:
             asyncio.tasks._unregister_task(task)  # noqa: SLF001  or `asyncio.run` would wait for it for ever
         left = list(self.running.values())
         self.running.clear()
+        self.settling.clear()
         return left
 
     def _call(self) -> None:
@@ -86,7 +102,7 @@ class Crew:
 
     async def _work(self) -> None:
         self._called = False
-        line, running, handle = self._line, self.running, self._handle
+        line, running, settling, handle = self._line, self.running, self.settling, self._handle
         if not line:
             return
         task: asyncio.Task[None] = asyncio.current_task(self._loop)  # type: ignore[assignment]  # there is one
@@ -96,12 +112,14 @@ class Crew:
             if line and not self._called:
                 self._call()
             waited = await _noticing(handle(delivery))
+            settling.discard(task)
             if running.pop(task, None) is None or waited or copy_context() != context:
                 return
         self._tell()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         delivery = self.running.pop(task, None)
+        self.settling.discard(task)
         error = None if task.cancelled() else task.exception()
         if delivery is not None:
             self._forsaken(delivery, error)

@@ -121,7 +121,8 @@ def _expected(settings: Settings, app: App | None, queues: Sequence[str]) -> Exp
 def _expected_queue(settings: Settings, app: App, name: str, *, handled: bool) -> ExpectedQueue:
     planned = plan(app, name, settings)
     retry, options = planned.policy.retry, planned.options
-    prefetch = options.prefetch or options.concurrency
+    ordered, competing = planned.ordered_by is not None, not settings.broker.on_kafka
+    prefetch = options.in_hand(ordered=ordered, competing=competing)
     waits = max(waits_of(retry), default=0.0)
     if planned.timeout is None:
         return ExpectedQueue(name=name, longest=None, prefetch=prefetch, waits=waits, handled=handled)

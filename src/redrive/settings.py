@@ -186,9 +186,11 @@ class HandlingSettings(Section):
     """How one queue is worked on."""
 
     concurrency: Positive = 10
-    """Messages of one queue in hand at the same time."""
+    """Messages of one queue whose handlers run at the same time."""
     prefetch: OptionalPositive = None
-    """Messages of one queue fetched and not settled. None: as many as concurrency."""
+    """Messages of one queue fetched and not settled, those that are being written to the store included. None: as
+    many as concurrency; ten times as many of ordered queues, and on Kafka.
+    """
     handler_timeout: Seconds = 300.0
     """0: none."""
     breaker_failures: Count = 20

@@ -217,7 +217,9 @@ async def test_a_window_that_closes_pauses_the_run_and_the_next_one_goes_on_with
         assert [line.by for line in await store.run_history(run.id)][:3] == ["rule night"] * 3
 
 
-async def passing(clock: ManualClock, condition: Callable[[], Awaitable[Any]], *, wall: datetime | None = None) -> Any:
+async def passing(
+    clock: ManualClock, condition: Callable[[], Awaitable[Any]], *, wall: datetime | None = None
+) -> Any:
     """What the condition gives as soon as that is true; between two looks a quarter of a second passes, however
     long it takes. `wall`: what the wall clock shows meanwhile.
     """

@@ -63,7 +63,8 @@ def test_the_store_does_what_the_table_says(store: str, part: int, ground: Groun
         run_state_machine_as_test(
             machine,
             settings=settings(
-                max_examples=math.ceil(max(wanted - ground.steps, wanted / 10) / PER_EXAMPLE),  # a few are cut short
+                # A few examples are cut short.
+                max_examples=math.ceil(max(wanted - ground.steps, wanted / 10) / PER_EXAMPLE),
                 stateful_step_count=PER_EXAMPLE,
                 derandomize=False,
                 print_blob=True,

@@ -8,7 +8,7 @@ from redrive.consumer import Consumer, ConsumerOptions
 from redrive.failure import FailureKind, Host, capture
 from redrive.message import Message
 from redrive.testing.clock import InstantClock
-from redrive.transports import Delivery
+from redrive.transports import Delivery, Names, open_transport
 
 
 def failing(
@@ -54,11 +54,11 @@ def test_one_success_starts_the_count_again() -> None:
 
 
 def consumer(failures: int) -> Consumer:
-    """For its counting alone: what moves messages is not there."""
+    """For its counting alone: nothing moves messages."""
     missing: Any = None
     return Consumer(
         "orders",
-        transport=missing,
+        transport=open_transport("embedded:///:memory:", names=Names()),
         attempts=missing,
         settling=missing,
         suspects=missing,

@@ -29,12 +29,12 @@ def a_delivery(attempt: int) -> Delivery:
 class Work:
     """A crew whose handler is given the number of the delivery, and what it left."""
 
-    def __init__(self, at_once: int, handler: Callable[[int], Awaitable[object]]) -> None:
+    def __init__(self, at_once: int, handler: Callable[[int], Awaitable[object]], in_hand: int = 0) -> None:
         self.handler = handler
         self.tasks: dict[int, asyncio.Task[None] | None] = {}
         self.ended: list[int] = []
         self.forsaken: list[tuple[int, BaseException | None]] = []
-        self.crew = Crew(at_once, self._handle, self._left)
+        self.crew = Crew(at_once, in_hand, self._handle, self._left)
 
     async def _handle(self, delivery: Delivery) -> None:
         self.tasks[delivery.attempt] = asyncio.current_task()
@@ -93,6 +93,31 @@ async def test_while_one_waits_the_next_are_begun_and_never_more_than_may_be() -
     work = Work(3, waits)
     await work.do(10)
     assert (most, len(work.ended)) == (3, 10)
+
+
+async def test_what_is_being_settled_has_no_place_among_the_handlers_but_is_still_in_hand() -> None:
+    settled, handling, most = asyncio.Event(), 0, 0
+
+    async def settles(_: int) -> None:
+        nonlocal handling, most
+        handling += 1
+        most = max(most, handling)
+        await asyncio.sleep(0)
+        handling -= 1
+        work.crew.settles()
+        await settled.wait()
+
+    work = Work(2, settles, in_hand=5)
+    doing = asyncio.create_task(work.do(20))
+    while len(work.crew.running) < 5:
+        await asyncio.sleep(0)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert (len(work.tasks), len(work.crew.settling), work.crew.full) == (5, 5, True)
+    settled.set()
+    await doing
+    assert (most, sorted(work.ended)) == (2, list(range(1, 21)))
+    assert not work.crew.settling
 
 
 async def test_what_one_message_sets_in_its_context_no_other_one_sees() -> None:

@@ -206,7 +206,7 @@ class Bench:
             await asyncio.sleep(_LOOK_EVERY)
 
     async def _leap(self) -> None:
-        """To the time at which the next message is due: asked of the broker, for a receiver may not know it yet."""
+        """To the time at which the next message is due: the broker's word, a receiver may not know it yet."""
         due = [moment for queue in self.app.handlers if (moment := await self.transport.next_due(queue))]
         if due:
             self.clock.advance(max((min(due) - self.clock.now()).total_seconds(), 0.0))
