@@ -23,6 +23,7 @@ export default defineConfig({
     environment: 'jsdom',
     setupFiles: [here('./src/shared/testing/setup.ts')],
     restoreMocks: true,
+    testTimeout: 120_000,
     css: false,
   },
 });

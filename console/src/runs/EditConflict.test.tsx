@@ -1,4 +1,4 @@
-import { configure, fireEvent, screen, waitFor } from '@testing-library/react';
+import { fireEvent, screen, waitFor } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
 import { problem, serve } from '@/shared/testing/render';
 import { aLetter, AROUND, DATA, open, REVEAL, reveal, SAVE, saves } from './edit.testing';
@@ -12,8 +12,6 @@ vi.mock('./PayloadMirror', () => ({
     </>
   ),
 }));
-configure({ asyncUtilTimeout: 10_000 });
-vi.setConfig({ testTimeout: 40_000 });
 
 test('somebody quicker is shown, and what was not touched here stays theirs', async () => {
   let revealed = 0;

@@ -1,4 +1,4 @@
-import { configure, fireEvent, screen, waitFor } from '@testing-library/react';
+import { fireEvent, screen, waitFor } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
 import { expectAccessible, problem, serve } from '@/shared/testing/render';
 import { aLetter, AROUND, DATA, MASKED, open, REVEAL, reveal, SAVE, saves } from './edit.testing';
@@ -13,8 +13,6 @@ vi.mock('./PayloadMirror', () => ({
     </>
   ),
 }));
-configure({ asyncUtilTimeout: 10_000 });
-vi.setConfig({ testTimeout: 40_000 });
 
 test('what is edited is the real text, and what is saved has every byte of it', async () => {
   const sent = serve({ [REVEAL]: aLetter(DATA), [SAVE]: { number: 1 } });

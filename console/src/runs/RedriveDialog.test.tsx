@@ -1,4 +1,4 @@
-import { configure, screen, waitFor, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
 import type { Permission } from '@/api/types';
 import { ptBR } from '@/locales/pt-BR';
@@ -6,10 +6,6 @@ import { expectAccessible, problem, serve, show, somebody, type Sent } from '@/s
 import { RedriveDialog } from './RedriveDialog';
 import type { Chosen } from '@/api/letter-lists';
 import { aPreview, aRun, USUAL } from './samples.testing';
-
-// Parts are loaded when they are first shown, which takes its time on a busy machine.
-configure({ asyncUtilTimeout: 10_000 });
-vi.setConfig({ testTimeout: 40_000 });
 
 const ALL: Permission[] = ['letters:read', 'runs:make', 'letters:edit'];
 

@@ -1,12 +1,9 @@
-import { act, configure, screen, waitFor, within } from '@testing-library/react';
+import { act, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Permission, RunJson } from '@/api/types';
 import { expectAccessible, serve, show, somebody, type Sent } from '@/shared/testing/render';
 import { RunPage } from './RunPage';
 import { aRun } from './samples.testing';
-
-configure({ asyncUtilTimeout: 10_000 });
-vi.setConfig({ testTimeout: 40_000 });
 
 class Source extends EventTarget {
   static newest: Source | undefined;

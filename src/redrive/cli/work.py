@@ -26,7 +26,7 @@ def work(
         typer.Option(
             "--concurrency",
             min=1,
-            help="Messages in hand per queue, if its handler does not say.",
+            help="Handlers at once per queue, if the queue does not say.",
             show_default=False,
         ),
     ] = None,

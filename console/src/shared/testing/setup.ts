@@ -3,8 +3,8 @@ import { cleanup, configure } from '@testing-library/react';
 import { afterEach, vi } from 'vitest';
 
 afterEach(cleanup);
-// What is loaded lazily takes its time where many tests run at once.
-configure({ asyncUtilTimeout: 4000 });
+// No machine is too slow for a test: these end what hangs, and say nothing about speed.
+configure({ asyncUtilTimeout: 30_000 });
 
 // What jsdom lacks and Mantine asks for.
 Object.defineProperty(window, 'matchMedia', {
