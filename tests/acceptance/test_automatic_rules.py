@@ -206,6 +206,7 @@ async def test_a_window_that_closes_pauses_the_run_and_the_next_one_goes_on_with
             run = await passing(clock, lambda: has_status(opened, RunStatus.PAUSED), wall=CLOSES)
             [_, paused] = await store.run_history(run.id)
             assert (paused.by, paused.reason) == ("rule night", "outside of its window 02:00-05:00 UTC")
+            assert paused.at < CLOSES + timedelta(seconds=5)
             await passing(clock, nothing_is_carried_out, wall=CLOSES)
             clock.set_wall(OPENS - timedelta(seconds=20))
             await passing(clock, lambda: is_counted(opened, Status.REDRIVEN, 30))
@@ -223,7 +224,6 @@ async def passing(
     """What the condition gives as soon as that is true; between two looks a quarter of a second passes, however
     long it takes. `wall`: what the wall clock shows meanwhile.
     """
-
     while not (found := await condition()):
         clock.advance(0.25)
         if wall is not None:
