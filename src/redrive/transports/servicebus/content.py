@@ -1,0 +1,250 @@
+"""A message as one of Service Bus, and back. Total: whatever arrives is a message (R28)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from azure.servicebus import ServiceBusMessage
+from msgspec.structs import replace
+
+from redrive.clock import new_id
+from redrive.control import REDRIVE_ID
+from redrive.epoch import EPOCH, microseconds, moment
+from redrive.errors import PublishRefused, TrailTooLong
+from redrive.headers import decode_headers, encode_headers, header
+from redrive.message import Message
+from redrive.servicebus_origin import Origin, decode, origin_of, properties_of
+from redrive.servicebus_paths import parse
+from redrive.transports.servicebus import note as notes
+from redrive.transports.servicebus import origin as origins
+from redrive.transports.servicebus.topics import ONLY
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from azure.servicebus import ServiceBusReceivedMessage
+
+    from redrive.message import Headers
+    from redrive.transports.servicebus.note import Note
+
+DEAD_LETTER_PROPERTIES = frozenset({"DeadLetterReason", "DeadLetterErrorDescription"})
+"""Kept on what is sent again, they would make its next reader take it for dead (ServiceBusExplorer#344)."""
+FIRST_ID = "x-redrive-first-id"
+"""A redriven message's own: it goes under the redrive's, or duplicate detection would throw it away."""
+_DRIVERS_OWN = frozenset({notes.NAME, FIRST_ID, ONLY})
+_LONGEST_ID = 128
+_LONGEST_PROPERTY = 32_767
+_ALL_PROPERTIES = 60_000
+"""Service Bus takes 64 KiB, its own included; beyond it dead-letters a message itself (HeaderSizeExceeded)."""
+_SIMPLE = (str, bytes, bool, float)
+_32_BITS = range(-(2**31), 2**31)
+"""The SDK sends no longer integers as properties."""
+
+
+def pack(message: Message, note: Note | None, *, only: str | None = None) -> ServiceBusMessage:
+    """PublishRefused for what cannot travel, TrailTooLong if it is the note's trail. Without a note: as its
+    producer sent it, but for the marks of a redrive, and of the one subscription that shall have it.
+    """
+    try:
+        headers = tuple(pair for pair in message.headers if pair[0] not in _DRIVERS_OWN)
+        properties = _simple(headers, all_of_them=note is None)
+        blob = encode_headers(headers)  # TypeError for what no broker could carry
+        packed = _bare(message)
+    except (TypeError, ValueError) as error:
+        raise PublishRefused(str(error), permanent=True, remedy="change the header") from None
+    _put_in_session(packed, message.key)
+    if note is not None:
+        told = notes.encode(_told(message, note, blob))
+        _check_room(properties, told, note)
+        properties[notes.NAME] = bytearray(told)
+        packed.message_id = new_id()  # a copy under the first one's id is what duplicate detection throws away
+    elif (redrive_id := header(headers, REDRIVE_ID)) is not None:
+        properties[FIRST_ID] = _sendable_id(message.id)
+        packed.message_id = str(redrive_id)
+    if only is not None:
+        properties[ONLY] = only
+    packed.application_properties = properties
+    return packed
+
+
+def unpack(received: ServiceBusReceivedMessage, entity: str) -> tuple[Message, Note | None]:
+    origin, body = origins.read(received, entity)
+    where = parse(entity)
+    place = where.parent  # what the broker dead-letters keeps the note it was sent with
+    properties = {_text(name): value for name, value in (received.application_properties or {}).items()}
+    note = notes.decode(properties.pop(notes.NAME, None), place=where.name, body=body)
+    if note is not None:
+        return _noted(note, place, body, origin), note
+    first_id = properties.pop(FIRST_ID, None)
+    if isinstance(first_id, bytes) and REDRIVE_ID in properties:
+        origin = replace(origin, message_id=_text(first_id))
+    properties.pop(ONLY, None)
+    session = origin.texts.get("session_id")
+    foreign = Message(
+        id=origin.message_id or f"{entity}-{origin.sequence}",
+        queue=entity,
+        body=body,
+        sent_at=received.enqueued_time_utc or EPOCH,
+        headers=tuple((name, _readable(value)) for name, value in properties.items()),
+        key=None if session is None else _bytes(session),
+        properties=properties_of(origin),
+    )
+    return foreign, None
+
+
+def _put_in_session(packed: ServiceBusMessage, key: bytes | None) -> None:
+    """The key is the session, where it can be one."""
+    session = session_of(key)
+    if session is None or session == packed.session_id:
+        return
+    packed.session_id = session
+    if packed.partition_key is not None:
+        packed.partition_key = session  # Service Bus wants them alike
+
+
+def _check_room(properties: dict[str | bytes, Any], told: bytes, note: Note) -> None:
+    others = sum(len(_bytes(str(name))) + _size(value) for name, value in properties.items())
+    over = max(len(told) - _LONGEST_PROPERTY, others + len(told) - _ALL_PROPERTIES)
+    if over <= 0:
+        return
+    trail = len(note.trail or b"")
+    if trail:
+        raise TrailTooLong(max(trail - over, 0))
+    raise PublishRefused(
+        "the message's properties are more than Service Bus takes beside what must travel with it",
+        permanent=True,
+        remedy="it takes 32 KiB in one and 64 KiB in all: make the headers smaller",
+    )
+
+
+def _size(value: Any) -> int:
+    """About, in bytes on the wire."""
+    return len(_bytes(value)) if isinstance(value, str) else len(value) if isinstance(value, bytearray) else 9
+
+
+def _sendable_id(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def session_of(key: bytes | None) -> str | None:
+    try:
+        session = (key or b"").decode()
+    except UnicodeDecodeError:
+        return None
+    return session if 0 < len(session) <= _LONGEST_ID else None
+
+
+def _bare(message: Message) -> ServiceBusMessage:
+    origin = origin_of(message)
+    if origin is not None and not origin.ours:
+        return origins.write(origin, message.body or b"")
+    packed = ServiceBusMessage(message.body or b"")
+    if len(message.id) <= _LONGEST_ID and message.id.isascii() and message.id.isprintable():
+        packed.message_id = message.id
+    return packed
+
+
+def _told(message: Message, note: Note, blob: bytes) -> Note:
+    return replace(
+        note,
+        mark=notes.mark_of(message.body),
+        id=_bytes(message.id),
+        source=None if message.source is None else _bytes(message.source),
+        sent_at=microseconds(message.sent_at),
+        key=message.key,
+        bodiless=message.body is None,
+        headers=blob,
+        came_as=message.properties if is_foreign(message) or _came_by_topic(origin_of(message)) else None,
+    )
+
+
+def is_foreign(message: Message) -> bool:
+    """Somebody else made it, or another broker brought it."""
+    origin = origin_of(message)
+    return message.properties is not None and (origin is None or not origin.ours)
+
+
+def _noted(note: Note, entity: str, body: bytes, origin: Origin) -> Message:
+    return Message(
+        id=_text(note.id or b""),
+        queue=entity if note.queue is None else _text(note.queue),
+        body=None if note.bodiless else body,
+        sent_at=_moment(note.sent_at or 0),
+        headers=_headers(note.headers),
+        key=note.key,
+        source=None if note.source is None else _text(note.source),
+        overlay=note.overlay,
+        properties=_moved(note, origin) if origin.dead is not None or _came_by_topic(origin) else note.came_as,
+    )
+
+
+def _came_by_topic(origin: Origin | None) -> bool:
+    """Then it is worth knowing where it came from, ours or not: it may be sent to the topic again."""
+    return origin is not None and bool(parse(origin.entity).subscription)
+
+
+def _moved(note: Note, origin: Origin) -> bytes:
+    """What the broker says of a message of ours, beside what is known of the one that it was made of."""
+    if note.came_as is None:
+        return properties_of(replace(origin, ours=True))
+    first = decode(note.came_as)
+    return note.came_as if first is None else properties_of(replace(first, dead=origin.dead))
+
+
+def _simple(headers: Headers, *, all_of_them: bool) -> dict[str | bytes, Any]:
+    """What others can read of them; a note has all. Without one, ValueError for what would be left behind."""
+    kept = [pair for pair in headers if pair[0] not in DEAD_LETTER_PROPERTIES]
+    hard = [name for name, value in kept if not _is_simple(name, value)]
+    if all_of_them and hard:
+        raise ValueError(f"the SDK of Service Bus cannot send the application property {hard[0]!r}")
+    return {name: _untouched(value) for name, value in kept if name not in hard}
+
+
+def _untouched(value: Any) -> Any:
+    """The SDK makes text of bytes that it sends as properties, and fails if they are none; not of a bytearray."""
+    return bytearray(value) if isinstance(value, bytes) else value
+
+
+def _is_simple(name: str, value: Any) -> bool:
+    try:
+        (name + value if isinstance(value, str) else name).encode()
+    except UnicodeEncodeError:
+        return False
+    return bool(name) and (isinstance(value, _SIMPLE) or (isinstance(value, int) and value in _32_BITS))
+
+
+def _headers(stored: bytes) -> Headers:
+    try:
+        return decode_headers(stored)
+    except ValueError:
+        return ()
+
+
+def _readable(value: Any) -> Any:
+    """The SDK gives text as bytes."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def _text(value: bytes | str) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return value.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return value.decode("utf-8", "backslashreplace")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _moment(since: int) -> datetime:
+    try:
+        return moment(since)
+    except OverflowError:
+        return EPOCH

@@ -1,0 +1,230 @@
+"""One receiver of the SDK, and what it holds locked.
+
+1. The SDK's receivers are for one task at a time: two that find their connection broken reopen it over each
+   other. Fetching, settling and renewing take turns, and fetching does not begin while somebody settles.
+2. What is asked to be settled while others are goes together, in one turn. If one fails for another reason than a
+   lost lock, the link is broken: it settles what it holds one by one, and nothing more is fetched with it.
+3. A task renews the lock of whatever is fetched and not settled, when a third of its time is over.
+4. A message that comes when nobody has asked is given back by the SDK, when it next listens. A link that is only
+   kept for what it holds renews a lock at every look, for that listens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from azure.core.exceptions import AzureError
+
+from redrive.errors import LeaseLost, RedriveError
+from redrive.transports.servicebus.client_errors import LOST, of_settling
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from azure.servicebus import ServiceBusReceivedMessage
+    from azure.servicebus.aio import ServiceBusReceiver
+
+POLL = 0.02
+"""Seconds that the SDK reads from a line on which nothing comes, before it looks at the time."""
+_TOGETHER = 50
+_LOOK_EVERY = 1.0
+_PARTS = 3
+
+
+class Receipt:
+    """One fetched message, until it is settled."""
+
+    def __init__(self, link: Link, message: ServiceBusReceivedMessage) -> None:
+        self.link = link
+        self.message = message
+        self.replaced = False
+        """The message that takes its place is durable."""
+        self._claimed = False
+        self._lost = False
+        self._lock = seconds_until(message.locked_until_utc)
+
+    @property
+    def place(self) -> dict[str, str | int]:
+        return {"messaging.message.id": str(self.message.sequence_number)}
+
+    def claim(self) -> None:
+        """LeaseLost if somebody has settled it, or its lock is over."""
+        if self._claimed or self._lost:
+            raise LeaseLost("this delivery is settled already, or its lock is over")
+        self._claimed = True
+
+    def unclaim(self) -> None:
+        self._claimed = False
+
+    def is_to_be_renewed(self) -> bool:
+        return not self._claimed and is_late(self.message.locked_until_utc, self._lock)
+
+    def lose(self) -> None:
+        """Somebody else may have it."""
+        self._lost = True
+        self.link.forget(self)
+
+
+class _Wish(NamedTuple):
+    settle: Awaitable[None]
+    told: asyncio.Future[None]
+
+
+class Link:
+    """`changed` is called when there is room for more."""
+
+    def __init__(self, entity: str, receiver: ServiceBusReceiver, changed: Callable[[], None]) -> None:
+        self.entity = entity
+        self.held: set[Receipt] = set()
+        """All that is fetched, handed out or not."""
+        self._receiver = receiver
+        self._changed = changed
+        self.broken: Exception | None = None
+        """What has happened to it."""
+        self._turns = asyncio.Lock()
+        self._wishes: list[_Wish] = []
+        self._settling: asyncio.Task[None] | None = None
+        self._renewing: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._leaving = False
+
+    async def open(self) -> None:
+        await self._receiver.__aenter__()
+        self._renewing = asyncio.create_task(self._renew_again_and_again())
+
+    async def fetch(self, most: int, wait: float) -> list[Receipt]:
+        """Never to be cancelled: what it has locked nobody would see."""
+        async with self._turns:
+            fetched = await self._receiver.receive_messages(max_message_count=most, max_wait_time=wait)
+        receipts = [Receipt(self, message) for message in fetched]
+        self.held.update(receipts)
+        return receipts
+
+    @property
+    def settles(self) -> bool:
+        return self._settling is not None and not self._settling.done()
+
+    @property
+    def finished(self) -> bool:
+        """Nothing of it is left on the broker."""
+        return self._closing is not None and self._closing.done()
+
+    async def complete(self, receipt: Receipt) -> None:
+        await self._settle(receipt, self._receiver.complete_message(receipt.message))
+
+    async def abandon(self, receipt: Receipt) -> None:
+        await self._settle(receipt, self._receiver.abandon_message(receipt.message))
+
+    async def dead_letter(self, receipt: Receipt, reason: str, description: str) -> None:
+        settle = self._receiver.dead_letter_message(receipt.message, reason=reason, error_description=description)
+        await self._settle(receipt, settle)
+
+    async def check(self, receipt: Receipt) -> None:
+        """LeaseLost if the lock is over."""
+        try:
+            await self._renew(receipt)
+        except (AzureError, ValueError) as error:
+            raise self._explained(error, receipt) from error
+
+    def forget(self, receipt: Receipt) -> None:
+        self.held.discard(receipt)
+        self._changed()
+        if self._leaving and not self.held:
+            self._close()
+
+    def leave(self) -> None:
+        """Nothing more will be fetched. It closes behind the last that is settled."""
+        self._leaving = True
+        if not self.held:
+            self._close()
+
+    async def close(self) -> None:
+        """Whatever it holds: that must have been given back."""
+        await self._close()
+
+    # Locks.
+
+    def _explained(self, error: Exception, receipt: Receipt) -> RedriveError:
+        explained = of_settling(error)
+        if isinstance(explained, LeaseLost):
+            self._lose(receipt)
+        return explained
+
+    def _lose(self, receipt: Receipt) -> None:
+        receipt.lose()
+
+    async def _renew(self, receipt: Receipt) -> None:
+        async with self._turns:
+            await self._receiver.renew_message_lock(receipt.message)
+
+    async def _renew_what_is_late(self) -> None:
+        late = [each for each in self.held if each.is_to_be_renewed()]
+        for receipt in late or list(self.held)[: int(self._leaving)]:
+            try:
+                await self._renew(receipt)
+            except (*LOST, ValueError):
+                self._lose(receipt)
+            except AzureError:
+                continue  # the next look may get through before the lock is over
+
+    async def _renew_again_and_again(self) -> None:
+        while self._closing is None:  # the SDK swallows cancellations while it opens a connection anew
+            await asyncio.sleep(_LOOK_EVERY)
+            await self._renew_what_is_late()
+
+    # Settling.
+
+    async def _settle(self, receipt: Receipt, settle: Awaitable[None]) -> None:
+        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._wishes.append(_Wish(settle, told))
+        if not self.settles:
+            self._settling = asyncio.create_task(self._settle_all())
+        try:
+            await asyncio.shield(told)
+        except (AzureError, ValueError) as error:
+            receipt.unclaim()
+            raise self._explained(error, receipt) from error
+        self.forget(receipt)
+
+    async def _settle_all(self) -> None:
+        while self._wishes:
+            async with self._turns:
+                most = _TOGETHER if self.broken is None else 1
+                wishes, self._wishes = self._wishes[:most], self._wishes[most:]
+                results = await asyncio.gather(*(wish.settle for wish in wishes), return_exceptions=True)
+            for wish, result in zip(wishes, results, strict=True):
+                if isinstance(result, BaseException):
+                    if isinstance(result, Exception) and not isinstance(result, LOST):
+                        self.broken = result
+                    wish.told.set_exception(result)
+                    wish.told.exception()  # whoever asked may be gone
+                else:
+                    wish.told.set_result(None)
+        self._settling = None
+        self._changed()
+
+    # The end.
+
+    def _close(self) -> asyncio.Task[None]:
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close_receiver())
+        return self._closing
+
+    async def _close_receiver(self) -> None:
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.wait({self._renewing})
+        with suppress(AzureError, OSError, ValueError):
+            await self._receiver.close()
+
+
+def seconds_until(moment: datetime | None) -> float:
+    """By the own clock."""
+    return 0.0 if moment is None else (moment - datetime.now(UTC)).total_seconds()
+
+
+def is_late(locked_until: datetime | None, whole: float) -> bool:
+    return seconds_until(locked_until) < whole * (_PARTS - 1) / _PARTS
