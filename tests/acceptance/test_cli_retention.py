@@ -7,7 +7,7 @@ import gzip
 import json
 import os
 import stat
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ import pytest
 from sqlalchemy import event
 
 from redrive.dead_letter import Actor, DeadLetter, Status, Transition
+from redrive.keeping import Limit, Limits
 from redrive.letter_query import LetterQuery
 from redrive.stores import sql_retention
 from redrive.stores.sqlite import SqliteStore
@@ -116,7 +117,7 @@ def test_keep_comes_from_the_settings_or_the_command(in_use: Desk) -> None:
     settled(in_use, 1, days=10)
     configure(in_use, 'keep = "20d"')
 
-    assert in_use.redrive("retention", "run", "--yes").out.startswith("Nothing to do")
+    assert in_use.redrive("retention", "run", "--yes").err.startswith("Nothing to do")
     assert in_use.redrive("retention", "run", "--yes", "--keep", "9d").out.startswith("Purged 1 letter,")
     assert in_use.redrive("retention", "run", "--yes", "--keep", "long").code == 2
 
@@ -137,9 +138,84 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(in_use: Desk) -> None:
     expected = (
         "Would archive 4 letters older than 90d into .redrive/archive and purge them. Nothing was changed.\n"
     )
-    assert (ended.code, ended.out) == (0, expected)
+    assert (ended.code, ended.err) == (0, expected)
     assert len(remaining(in_use)) == 6
     assert not (in_use.folder / ".redrive" / "archive").exists()
+
+
+def test_a_dry_run_counts_by_queue_and_status(in_use: Desk) -> None:
+    settled(in_use, 3)
+    settled(in_use, 2, Status.DISCARDED)
+    settled(in_use, 1, queue="payments")
+    settled(in_use, 4, days=1)
+
+    shown = in_use.redrive("retention", "run", "--dry-run")
+    told = json.loads(in_use.redrive("retention", "run", "--dry-run", "--output", "json").out)
+
+    assert [line.split()[:4] for line in shown.out.splitlines()] == [
+        ["QUEUE", "STATUS", "KEPT", "LETTERS"],
+        ["orders", "DISCARDED", "90d", "2"],
+        ["orders", "RESOLVED", "90d", "3"],
+        ["payments", "RESOLVED", "90d", "1"],
+    ]
+    assert [(row["queue"], row["status"], row["letters"], row["keep_seconds"]) for row in told] == [
+        ("orders", "DISCARDED", 2, 90 * 86400),
+        ("orders", "RESOLVED", 3, 90 * 86400),
+        ("payments", "RESOLVED", 1, 90 * 86400),
+    ]
+    two, three, _ = (row["bytes"] for row in told)
+    assert (two > 100, 3 * two) == (True, 2 * three)  # all of one queue have the same length
+
+
+def test_a_dry_run_of_nothing_is_empty_json_for_a_script(in_use: Desk) -> None:
+    ended = in_use.redrive("retention", "run", "--dry-run", "--output", "json")
+
+    assert (ended.code, json.loads(ended.out)) == (0, [])
+
+
+def test_each_letter_is_kept_as_its_queue_and_status_say(in_use: Desk) -> None:
+    """The queue's own word first, for its DISCARDED letters or for all of them, then the general one."""
+    configure(
+        in_use,
+        'keep = "90d"',
+        'keep_discarded = "30d"',
+        *("[queues.payments.retention]", 'keep = "36500d"', "[queues.mail.retention]", 'keep_discarded = "1d"'),
+    )
+    resolved, discarded = Status.RESOLVED, Status.DISCARDED
+    goes = [
+        *settled(in_use, 1, resolved, days=91),
+        *settled(in_use, 1, discarded, days=31),
+        *settled(in_use, 1, resolved, days=91, queue="mail"),
+        *settled(in_use, 1, discarded, days=2, queue="mail"),
+    ]
+    stays = [
+        *settled(in_use, 1, resolved, days=89),
+        *settled(in_use, 1, discarded, days=29),
+        *settled(in_use, 1, resolved, days=4000, queue="payments"),
+        *settled(in_use, 1, discarded, days=4000, queue="payments"),
+        *settled(in_use, 1, resolved, days=89, queue="mail"),
+        *settled(in_use, 1, Status.PENDING, days=4000, queue="mail"),
+    ]
+
+    ended = in_use.redrive("retention", "run", "--yes")
+
+    assert (ended.code, ended.out) == (0, "Purged 4 letters, archived in 1 file.\n")
+    assert sorted(letter.id for letter in archived(in_use)) == sorted(goes)
+    assert remaining(in_use).keys() >= set(stays)
+    in_use.redrive("import", ".redrive/archive", "--yes")
+    reasons = [in_use.letter(each).history[-2].reason.partition(",")[0] for each in goes]
+    assert reasons == ["older than 90d", "older than 30d", "older than 90d", "older than 1d"]
+
+
+def test_what_was_archived_and_not_purged_goes_by_the_rules_of_its_own_queue(in_use: Desk) -> None:
+    first, second = settled(in_use, 1)[0], settled(in_use, 1, queue="payments")[0]
+    in_use.process("retention", "run", "--yes", faults="retention.before_purge=kill9")
+    configure(in_use, *("[queues.payments.retention]", 'keep = "200d"'))
+
+    assert in_use.redrive("retention", "run", "--yes").out == "Purged 1 letter.\n"
+
+    assert first not in remaining(in_use)
+    assert second in remaining(in_use)
 
 
 def test_nothing_old_is_nothing_to_do(in_use: Desk) -> None:
@@ -148,7 +224,7 @@ def test_nothing_old_is_nothing_to_do(in_use: Desk) -> None:
     ended = in_use.redrive("retention", "run", "--yes")
 
     expected = "Nothing to do: no RESOLVED or DISCARDED letter is older than 90d.\n"
-    assert (ended.code, ended.out) == (0, expected)
+    assert (ended.code, ended.out, ended.err) == (0, "", expected)
 
 
 def test_without_yes_nobody_is_asked_and_nothing_happens(in_use: Desk) -> None:
@@ -251,7 +327,7 @@ def test_what_an_earlier_run_archived_stays_if_the_limit_is_longer_now(in_use: D
     settled(in_use, 2)
     in_use.process("retention", "run", "--yes", faults="retention.before_purge=kill9")
 
-    assert in_use.redrive("retention", "run", "--yes", "--keep", "200d").out.startswith("Nothing to do")
+    assert in_use.redrive("retention", "run", "--yes", "--keep", "200d").err.startswith("Nothing to do")
     assert len(remaining(in_use)) == 3
 
 
@@ -325,6 +401,39 @@ def test_a_newest_archive_that_is_damaged_stops_everything_and_is_named(in_use: 
     assert len(remaining(in_use)) == 2
 
 
+def test_an_archive_whose_copy_cannot_be_kept_purges_nothing_until_it_can(in_use: Desk) -> None:
+    """F30: the archive's target is down."""
+    ids = settled(in_use, 2)
+    copies = in_use.folder / "copies"
+    configure(in_use, f'copy_to = "file://{copies}"')
+
+    ended = in_use.redrive("retention", "run", "--yes")
+    assert (ended.code, str(copies) in ended.err, "mount it" in ended.err) == (6, True, True)
+    assert len(remaining(in_use)) == 3
+
+    copies.mkdir()
+    ended = in_use.redrive("retention", "run", "--yes")
+    assert (ended.code, ended.out) == (0, "Purged 2 letters.\n")  # of the archive that was written before
+    assert sorted(letter.id for letter in archived(in_use, "copies")) == sorted(ids)
+
+
+@pytest.mark.parametrize("point", ["retention.after_archive", "retention.after_verify", "retention.before_purge"])
+def test_killed_where_copies_are_kept_nothing_is_purged_that_has_none(in_use: Desk, point: str) -> None:
+    ids = set(settled(in_use, 5))
+    (in_use.folder / "copies").mkdir()
+    configure(in_use, f'copy_to = "file://{in_use.folder}/copies"', "batch = 2")
+
+    for _ in range(2):
+        ended = in_use.process("retention", "run", "--yes", faults=f"{point}=kill9")
+        assert ended.returncode == -9, ended.stderr
+        gone = ids - remaining(in_use).keys()
+        assert gone <= {letter.id for letter in archived(in_use, "copies")}
+    assert in_use.redrive("retention", "run", "--yes").code == 0
+
+    assert not ids & remaining(in_use).keys()
+    assert {letter.id for letter in archived(in_use, "copies")} == ids
+
+
 def test_two_at_once_are_one_too_many(in_use: Desk) -> None:
     settled(in_use, 1)
     with Archive(in_use.folder / ".redrive/archive").alone():
@@ -378,20 +487,24 @@ def test_the_choice_of_letters_is_served_by_an_index(tmp_path: Path) -> None:
     async def look() -> None:
         store = desk.store()
         assert isinstance(store, SqliteStore)
-        [seen] = await store.ended(datetime.now(UTC), limit=1)
-        for after in (None, seen):
-            plans.extend(await store._read(partial(plan_of, after=after)))
+        now = datetime.now(UTC)
+        [seen] = await store.ended(Limits.alike(now), limit=1)
+        differing = Limits(Limit(now, now - timedelta(days=1)), {"orders": Limit(now - timedelta(days=9), now)})
+        for limits in (Limits.alike(now), differing):
+            for after in (None, seen.version):
+                plans.extend(await store._read(partial(plan_of, limits=limits, after=after)))
         await store.close()
 
     asyncio.run(look())
 
-    assert [each for each in plans if "letters" in each] == [
+    expected = [
         "SEARCH letters USING INDEX ix_letters_settled (changed_at<?)",
         "SEARCH letters USING INDEX ix_letters_settled (changed_at>? AND changed_at<?)",
     ]
+    assert [each for each in plans if "letters" in each] == expected * 2
 
 
-def plan_of(connection: Connection, after: Version | None) -> list[str]:
+def plan_of(connection: Connection, limits: Limits, after: Version | None) -> list[str]:
     """How SQLite goes about what is asked of it."""
     asked: list[tuple[str, Any]] = []
 
@@ -399,7 +512,7 @@ def plan_of(connection: Connection, after: Version | None) -> list[str]:
         asked.append((statement, parameters))
 
     event.listen(connection, "before_cursor_execute", note)
-    sql_retention.ended(connection, datetime.now(UTC), after, 5)
+    sql_retention.ended(connection, limits, after, 5)
     event.remove(connection, "before_cursor_execute", note)
     [(statement, parameters)] = asked
     return [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]

@@ -8,22 +8,15 @@ from __future__ import annotations
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from redrive.dead_letter import DeadLetter, Status
+from redrive.dead_letter import Status
 from redrive.faults import POINTS
-from redrive.letter_query import LetterQuery
-from redrive.upkeep.archive import Archive
-from redrive.upkeep.archive_file import read_archive
 from support.dead_letters import dead
 from support.desk import Desk
+from support.retained import check, in_archive, in_store
 from support.server_desk import ServerDesk, settled
-
-if TYPE_CHECKING:
-    from redrive.stores import DeadLetterStore
-    from redrive.transports import Transport
 
 STEPS = [point for point in POINTS if point.startswith("retention.")]
 COMMITS = ["store.before_commit", "store.after_commit"]
@@ -39,29 +32,6 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
     file = tmp_path / "redrive.toml"
     file.write_text(f"{file.read_text() if file.exists() else ''}\n[retention]\nbatch = {BATCH}\n")
     return desk
-
-
-def in_store(desk: Desk) -> dict[str, DeadLetter]:
-    async def work(store: DeadLetterStore, _transport: Transport) -> dict[str, DeadLetter]:
-        found = await store.find(LetterQuery(limit=500))
-        return {letter.id: letter async for letter in store.whole([each.id for each in found])}
-
-    letters: dict[str, DeadLetter] = desk.do(work)
-    return letters
-
-
-def in_archive(desk: Desk) -> list[DeadLetter]:
-    return [letter for path in Archive(desk.folder / ".redrive/archive").files() for letter in read_archive(path)]
-
-
-def check(desk: Desk, whole: dict[str, DeadLetter], may_go: set[str]) -> None:
-    left, kept = in_store(desk), in_archive(desk)
-    archived = {letter.id: letter for letter in kept}
-    gone = whole.keys() - left.keys()
-    assert gone <= may_go
-    assert {each: archived.get(each) for each in gone} == {each: whole[each] for each in gone}
-    assert {each: left[each] for each in left if each in whole} == {each: whole[each] for each in left}
-    assert len(kept) == len(archived), "a letter is archived twice"
 
 
 @pytest.mark.parametrize("point", STEPS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,13 +12,22 @@ from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, 
 from redrive.cli.filters import duration
 from redrive.cli.invocation import at_store, settings_of
 from redrive.cli.outcome import ExitCode, complain
-from redrive.cli.output import note
+from redrive.cli.output import Column, Format, FormatOption, note, write_rows
 from redrive.duration import short
 from redrive.errors import RedriveError
+from redrive.keeping import SETTLED, EndedCount, KeepRules
 from redrive.upkeep.archive import Archive
 
 if TYPE_CHECKING:
     from redrive.privacy.encryption.file_keys import FileKeys
+
+_DUE = (
+    Column("queue", "QUEUE", shrinks=True),
+    Column("status", "STATUS"),
+    Column("kept", "KEPT", right=True),
+    Column("letters", "LETTERS", right=True),
+    Column("bytes", "BYTES", right=True),
+)
 
 app = typer.Typer(help="Take old settled letters out of the store.", no_args_is_help=True)
 
@@ -35,40 +44,51 @@ def run(
     keep: Annotated[
         str | None,
         typer.Option(
-            "--keep", metavar="DURATION", help="Keep what is younger; default: retention.keep.", show_default=False
+            "--keep",
+            metavar="DURATION",
+            help="Keep what is younger, of any queue and status; default: as the settings say.",
+            show_default=False,
         ),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", metavar="N", help="Purge at most N per second.", show_default=False),
+        typer.Option(
+            "--rate", metavar="N", help="Purge at most N per second; default: retention.rate.", show_default=False
+        ),
     ] = None,
     limit: LimitOption = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
+    output: FormatOption = Format.TABLE,
 ) -> int:
-    """Archive RESOLVED and DISCARDED letters that are older than `retention.keep`, check the archive, purge them.
+    """Archive RESOLVED and DISCARDED letters that are older than [retention] and their queue say, check the
+    archive, purge them. With --dry-run: how many there are, by queue and status, and the bytes of their bodies.
 
     What is PENDING, REDRIVING, REDRIVEN or QUARANTINED stays, however old it is. Safe to kill and to repeat.
     """
-    from redrive.encryption_wiring import file_keys  # noqa: PLC0415  settings are slow to import, --help is not
+    # Settings are slow to import, --help is not.
+    from redrive.retention_wiring import archive_of, keep_rules  # noqa: PLC0415
 
     given = settings_of(ctx)
-    settings, keys = given.retention, file_keys(given)
-    age = settings.keep if keep is None else duration(keep, "--keep")
+    settings, archive = given.retention, archive_of(given)
+    rules = keep_rules(given) if keep is None else KeepRules.alike(duration(keep, "--keep"))
 
     async def work(actions: Actions) -> int:
-        retention = await actions.retention(settings.archive, clock_note=settings.clock_note, keys=keys)
-        due = await retention.due(age)
-        number = due if limit is None else min(due, limit)
+        retention = await actions.retention(archive, clock_note=settings.clock_note)
+        due = await retention.due(rules, sizes=dry_run)
+        found = sum(each.letters for each in due)
+        number = found if limit is None else min(found, limit)
+        if dry_run and (due or output is not Format.TABLE):
+            write_rows([_row(each, rules) for each in due], _DUE, output)
         if not number:
-            typer.echo(f"Nothing to do: no RESOLVED or DISCARDED letter is older than {short(age)}.")
+            note(f"Nothing to do: no RESOLVED or DISCARDED letter is {_older(rules)}.")
             return ExitCode.OK
-        what = _counted(number, age, settings.archive)
+        what = _counted(number, rules, settings.archive)
         if dry_run:
-            typer.echo(f"Would {what}. Nothing was changed.")
+            note(f"Would {what}. Nothing was changed.")
             return ExitCode.OK
         confirm(f"{what[0].upper()}{what[1:]}?", yes=yes)
-        return await _run(retention, age, number, batch=settings.batch, rate=rate, limit=limit)
+        return await _run(retention, rules, number, batch=settings.batch, rate=rate or settings.rate, limit=limit)
 
     return at_store(ctx, work)
 
@@ -111,11 +131,11 @@ def _verify(path: Path, keys: FileKeys) -> int:
 
 
 async def _run(
-    retention: Retention, keep: float, number: int, *, batch: int, rate: float | None, limit: int | None
+    retention: Retention, rules: KeepRules, number: int, *, batch: int, rate: float | None, limit: int | None
 ) -> int:
     try:
         with progress("Archiving and purging", number) as advance:
-            done = await retention.run(keep, batch=batch, rate=rate, at_most=limit, on_progress=advance)
+            done = await retention.run(rules, batch=batch, rate=rate, at_most=limit, on_progress=advance)
     except RedriveError as error:
         if not retention.done.purged:
             raise
@@ -133,11 +153,24 @@ def _tell(done: Retained) -> None:
         note(f"{_letters(done.left)} stayed: changed meanwhile, or too large to be archived.")
 
 
-def _counted(number: int, keep: float, archive: Path | None) -> str:
-    older = f"{_letters(number)} older than {short(keep)}"
+def _row(due: EndedCount, rules: KeepRules) -> dict[str, Any]:
+    keep = rules.of(due.queue, due.status)
+    told = {"queue": due.queue, "status": str(due.status), "kept": short(keep), "keep_seconds": keep}
+    return told | {"letters": due.letters, "bytes": due.bytes}
+
+
+def _counted(number: int, rules: KeepRules, archive: Path | None) -> str:
+    older = f"{_letters(number)} {_older(rules)}"
     if archive is None:
         return f"purge {older} for ever, without an archive"
     return f"archive {older} into {archive} and purge them"
+
+
+def _older(rules: KeepRules) -> str:
+    spans = {keep.of(status) for keep in (rules.otherwise, *rules.queues.values()) for status in SETTLED}
+    if len(spans) > 1:
+        return "older than the settings keep its queue and status"
+    return f"older than {short(min(spans))}"
 
 
 def _letters(number: int) -> str:

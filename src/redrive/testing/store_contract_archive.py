@@ -5,6 +5,7 @@ looks twice, and letters that come in whole.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 
 from redrive.dead_letter import Actor, Recorded, Status, Transition
+from redrive.keeping import Ended, EndedCount, Limit, Limits
 from redrive.letter_query import LetterQuery
 from redrive.testing.letters import NOON, a_message, an_entry
 from redrive.testing.store_case import ANN, StoreCase, claimed, letter, place, returned, sent
@@ -87,6 +89,10 @@ class WholeContract(StoreCase):
         assert await whole(store, told.id, story=False) == await store.find(LetterQuery(bodies=True))
 
 
+async def _in_queue(store: DeadLetterStore, queue: str, status: Status) -> DeadLetter:
+    return await letter(store, (await place(store, status, an_entry(queue=queue))).id)
+
+
 class EndedContract(StoreCase):
     async def test_only_settled_letters_are_named_the_longest_ago_first(
         self, store: DeadLetterStore, clock: ManualClock
@@ -97,32 +103,74 @@ class EndedContract(StoreCase):
             placed[(await place(store, status)).id] = status
         settled = [letter_id for letter_id, status in placed.items() if status in _SETTLED]
 
-        found = await store.ended(clock.now() + timedelta(seconds=1), limit=100)
+        found = await store.ended(Limits.alike(clock.now() + timedelta(seconds=1)), limit=100)
 
-        assert [each.id for each in found] == settled
-        assert found == [(await letter(store, each)).version for each in settled]
-        assert await store.count_ended(clock.now() + timedelta(seconds=1)) == len(settled)
+        assert [each.version.id for each in found] == settled
+        whole_ones = [await letter(store, each) for each in settled]
+        assert found == [Ended(each.version, each.queue, each.status) for each in whole_ones]
+        counted = await store.count_ended(Limits.alike(clock.now() + timedelta(seconds=1)))
+        assert [(each.status, each.letters) for each in counted] == [(Status.DISCARDED, 2), (Status.RESOLVED, 2)]
 
     async def test_age_is_that_of_the_last_change(self, store: DeadLetterStore, clock: ManualClock) -> None:
         old = await place(store, Status.DISCARDED)
         clock.advance(60)
         await place(store, Status.RESOLVED, an_entry(at=NOON - timedelta(days=400)))
 
-        assert [each.id for each in await store.ended(clock.now(), limit=100)] == [old.id]
-        assert await store.count_ended(clock.now()) == 1
-        assert await store.ended(NOON, limit=100) == []
+        before = Limits.alike(clock.now())
+        assert [each.version.id for each in await store.ended(before, limit=100)] == [old.id]
+        assert await store.count_ended(before) == [EndedCount("orders", Status.DISCARDED, 1)]
+        assert await store.ended(Limits.alike(NOON), limit=100) == []
+        assert await store.count_ended(Limits.alike(NOON)) == []
 
     async def test_pages_hold_each_letter_once(self, store: DeadLetterStore, clock: ManualClock) -> None:
         for number in range(11):
             await place(store, Status.DISCARDED)
             clock.advance(number % 2)  # two at one moment
+        before = Limits.alike(clock.now() + timedelta(days=1))
         found, after = [], None
-        while page := await store.ended(clock.now() + timedelta(days=1), after=after, limit=3):
+        while page := await store.ended(before, after=after, limit=3):
             found += page
-            after = page[-1]
+            after = page[-1].version
 
-        assert len(found) == len({each.id for each in found}) == 11
-        assert found == await store.ended(clock.now() + timedelta(days=1), limit=100)
+        assert len(found) == len({each.version.id for each in found}) == 11
+        assert found == await store.ended(before, limit=100)
+
+    async def test_a_status_and_a_queue_may_have_limits_of_their_own(
+        self, store: DeadLetterStore, clock: ManualClock
+    ) -> None:
+        """Each letter by the limit of its queue and status, in one order and on pages of any size."""
+        hours = [clock.now() + timedelta(hours=number) for number in range(1, 7)]
+        placed = []
+        for _ in hours:
+            clock.advance(3600)
+            for queue in ("orders", "payments", "mail"):
+                placed += [await _in_queue(store, queue, status) for status in _SETTLED]
+        limits = Limits(
+            Limit(hours[3], hours[1]), {"payments": Limit(hours[0], hours[5]), "none": Limit(hours[0], hours[0])}
+        )
+        expected = [each for each in placed if each.changed_at < limits.of(each.queue, each.status)]
+
+        found, after = [], None
+        while page := await store.ended(limits, after=after, limit=4):
+            found += page
+            after = page[-1].version
+
+        assert {each.version.id for each in found} == {each.id for each in expected}
+        assert len(found) == len(expected) == 3 * 2 + 1 * 2 + 5
+        counted = {(each.queue, each.status): each.letters for each in await store.count_ended(limits)}
+        assert counted == Counter((each.queue, each.status) for each in expected)
+
+    async def test_the_bytes_of_their_bodies_are_told_if_they_are_asked_for(
+        self, store: DeadLetterStore, clock: ManualClock
+    ) -> None:
+        for body in (b"x" * 1000, b"y" * 20_000, None):
+            await place(store, Status.DISCARDED, an_entry(message=a_message(body=body)))
+
+        [told] = await store.count_ended(Limits.alike(clock.now() + timedelta(days=1)), sizes=True)
+
+        assert told.letters == 3
+        assert told.bytes is not None
+        assert 21_000 <= told.bytes < 22_000  # sealed ones are a little longer
 
 
 class GuardedPurgeContract(StoreCase):

@@ -21,6 +21,7 @@ from redrive.clock import new_id
 from redrive.errors import CorruptFile, Refused, Unreachable
 from redrive.privacy.encryption.file_keys import NO_KEYS
 from redrive.upkeep.archive_file import ArchiveLines, digest_of, read_archive
+from redrive.upkeep.archive_places import keep_copy
 from redrive.upkeep.archive_sealing import SEALED_FOR, SealedWriter
 from redrive.upkeep.spool_segment import make_folder, sync_folder
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from redrive.dead_letter import DeadLetter, Version
     from redrive.privacy.encryption.file_keys import FileKeys
+    from redrive.upkeep.archive_places import ArchivePlace
 
 _NAME = re.compile(r"letters-\d{8}T\d{6}Z-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl\.gz(?:\.sealed)?")
 _PART, _DAMAGED, _LOCK, _SEALED = ".part", ".damaged", ".lock", ".sealed"
@@ -38,11 +40,14 @@ _REMEDY = "nothing of it was purged; make room, or name another folder in [reten
 
 
 class Archive:
-    """`keys`: whether new files are sealed, and what opens those that are; plain ones are read in any case."""
+    """`keys`: whether new files are sealed, and what opens those that are; plain ones are read in any case.
+    `copies`: where every file has to be as well, before anything of it is purged.
+    """
 
-    def __init__(self, folder: Path, keys: FileKeys = NO_KEYS) -> None:
+    def __init__(self, folder: Path, keys: FileKeys = NO_KEYS, copies: ArchivePlace | None = None) -> None:
         self._folder = folder
         self._keys = keys
+        self._copies = copies
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -67,6 +72,11 @@ class Archive:
     def read(self, path: Path) -> Iterator[DeadLetter]:
         """Every letter of a file that is sound and whose key is known."""
         return read_archive(path, self._keys)
+
+    def keep_copy(self, path: Path) -> None:
+        """Where copies are asked for, one is there and right when it returns. Safe to repeat."""
+        if self._copies is not None:
+            keep_copy(path, self._copies)
 
     def begin(self, at: datetime, *, by: str) -> NewArchive:
         ending = _SEALED if self._keys.seals else ""
@@ -147,7 +157,7 @@ class NewArchive:
             raise
 
     def _compare(self) -> None:
-        _forget_pages(self.path)
+        forget_pages(self.path)
         found = {letter.id: digest_of(letter) for letter in read_archive(self.path, self._keys)}
         if found != self._digests:
             raise CorruptFile(f"the archive {self.path} does not hold what was written", remedy=_REMEDY)
@@ -170,7 +180,7 @@ def newest_first(paths: Iterable[Path]) -> list[Path]:
     return [*sorted(archives, key=lambda path: path.name, reverse=True), *others]
 
 
-def _forget_pages(path: Path) -> None:
+def forget_pages(path: Path) -> None:
     """So that it is the disk that is read, not what is still in memory. Where that cannot be had: as it is."""
     if hasattr(os, "posix_fadvise"):
         descriptor = os.open(path, os.O_RDONLY)

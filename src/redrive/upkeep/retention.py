@@ -1,9 +1,11 @@
-"""RESOLVED and DISCARDED letters older than a limit leave the store: archived, read back, then purged (T18, SD4).
+"""RESOLVED and DISCARDED letters older than the rules say leave the store: archived, read back, then purged (T18,
+SD4).
 
 1. What the last run archived and did not come to purge is purged, if the store still has it as the archive does.
 2. A batch of the letters that were settled longest ago is written into an archive file of its own.
    Crash here: a part of a file, thrown away by the next run; the store is untouched.
-3. The file is read back from the disk and compared, letter by letter.
+3. The file is read back from the disk and compared, letter by letter. Where copies are asked for, one is made,
+   read back and compared too.
    Crash here: a whole file, and the store untouched: step 1 of the next run.
 4. Its letters are purged, a few per transaction, each guarded: one that changed since it was archived stays.
    Crash here: some are gone and in the file, the others are in both: step 1 of the next run.
@@ -15,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing, nullcontext
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -23,6 +24,7 @@ import msgspec
 from redrive import __version__, faults
 from redrive.dead_letter import Actor, Unreadable
 from redrive.duration import short
+from redrive.keeping import Ended
 from redrive.letter_query import LetterQuery
 from redrive.pace import Pace
 from redrive.upkeep.archive_file import digest_of
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from redrive.clock import Clock
-    from redrive.dead_letter import Version
+    from redrive.dead_letter import DeadLetter, Version
+    from redrive.keeping import EndedCount, KeepRules, Limits
     from redrive.stores import DeadLetterStore
     from redrive.upkeep.archive import Archive, NewArchive
     from redrive.upkeep.clock_note import ClockNote
@@ -77,26 +80,28 @@ class Retention:
         self.done = Retained()
         """Told even if the run ends in an error."""
 
-    async def due(self, keep: float) -> int:
-        """How many letters a run would take away now."""
-        return await self._store.count_ended(before_now(self._clock, keep))
+    async def due(self, rules: KeepRules, *, sizes: bool = False) -> list[EndedCount]:
+        """What a run would take away now, by queue and status."""
+        return await self._store.count_ended(rules.limits(self._clock.now()), sizes=sizes)
 
     async def run(
         self,
-        keep: float,
+        rules: KeepRules,
         *,
         batch: int,
         rate: float | None = None,
         at_most: int | None = None,
         on_progress: Callable[[int], None] | None = None,
+        attended: bool = True,
     ) -> Retained:
-        """Until nothing older than `keep` seconds is left, or `at_most` letters were taken in hand, `rate` of them
+        """Until nothing older than the rules say is left, or `at_most` letters were taken in hand, `rate` of them
         per second. Refused, and nothing is purged, if the clock may be wrong or another process is at it.
+        `attended`: somebody has asked for it, and may ask again; see `clock_note`.
         """
         pace = Pace(rate, self._clock)
-        await self._check_clock(keep)
+        await self._check_clock(rules, attended=attended)
         advance = on_progress or (lambda _done: None)
-        passage = _Passage(before_now(self._clock, keep), f"older than {short(keep)}", pace, advance)
+        passage = _Passage(rules, rules.limits(self._clock.now()), pace, advance)
         with nullcontext() if self._archive is None else self._archive.alone():
             await self._finish_last(passage, at_most)
             after: Version | None = None
@@ -107,38 +112,41 @@ class Retention:
                 if not found:
                     break
                 await self._take(found, passage)
-                met, after = met + len(found), found[-1]
+                met, after = met + len(found), found[-1].version
         return self.done
 
-    async def _check_clock(self, keep: float) -> None:
+    async def _check_clock(self, rules: KeepRules, *, attended: bool) -> None:
         newest = await self._store.find(LetterQuery(limit=1))
         moment = max((max(each.created_at, each.changed_at) for each in newest), default=None)
-        self._clock_note.check(self._clock.now(), newest=moment, keep=keep)
+        self._clock_note.check(self._clock.now(), newest=moment, keep=rules.shortest, attended=attended)
 
     async def _finish_last(self, passage: _Passage, at_most: int | None) -> None:
         if self._archive is None or not (files := self._archive.files()):
             return
         # Files are written one after the other, so only the newest can hold what is not purged.
         digests = await asyncio.to_thread(_digests_of, self._archive, files[0])
+        await asyncio.to_thread(self._archive.keep_copy, files[0])
         async with aclosing(self._store.whole(list(digests))) as letters:
-            same = [each.version async for each in letters if digest_of(each) == digests[each.id]]
+            same = [_as_ended(each) async for each in letters if digest_of(each) == digests[each.id]]
         # The limit may have been shorter when they were archived.
-        old = [each for each in same if each.changed_at < passage.before]
+        old = [each for each in same if each.version.changed_at < passage.before.of(each.queue, each.status)]
         await self._purge(old[:at_most], passage, files[0].name)
 
-    async def _take(self, found: Sequence[Version], passage: _Passage) -> None:
+    async def _take(self, found: Sequence[Ended], passage: _Passage) -> None:
         if self._archive is None:
             await self._purge(found, passage, None)
             return
         file = await self._write(self._archive, found)
         await asyncio.to_thread(file.read_back)
+        await asyncio.to_thread(self._archive.keep_copy, file.path)
         faults.point("retention.after_verify")
         self._note(files=1)
-        await self._purge(file.versions, passage, file.path.name)
+        within = {each.id for each in file.versions}
+        await self._purge([each for each in found if each.version.id in within], passage, file.path.name)
 
-    async def _write(self, archive: Archive, found: Sequence[Version]) -> NewArchive:
+    async def _write(self, archive: Archive, found: Sequence[Ended]) -> NewArchive:
         faults.point("retention.before_archive")
-        chosen = {each.id: each for each in found}
+        chosen = {each.version.id: each.version for each in found}
         file = archive.begin(self._clock.now(), by=f"redrive {__version__}")
         try:
             async with aclosing(self._store.whole(list(chosen))) as letters:
@@ -153,18 +161,22 @@ class Retention:
         faults.point("retention.after_archive")
         return file
 
-    async def _purge(self, versions: Sequence[Version], passage: _Passage, file: str | None) -> None:
-        reason = f"{passage.why}, {'not archived' if file is None else f'archived in {file}'}"
+    async def _purge(self, ended: Sequence[Ended], passage: _Passage, file: str | None) -> None:
+        where = "not archived" if file is None else f"archived in {file}"
         size = passage.pace.window(_PURGED_AT_ONCE, within=1.0)
-        for start in range(0, len(versions), size):
-            lot = versions[start : start + size]
-            for _ in lot:
-                await passage.pace.turn()
-            faults.point("retention.before_purge")
-            left = await self._store.purge(lot, by=Actor(self._actor, reason))
-            faults.point("retention.after_purge")
-            self._note(purged=len(lot) - len(left), left=len(left))
-            passage.advance(len(lot))
+        for keep, versions in _by_age(ended, passage.rules).items():
+            by = Actor(self._actor, f"older than {short(keep)}, {where}")
+            for start in range(0, len(versions), size):
+                await self._purge_together(versions[start : start + size], by, passage)
+
+    async def _purge_together(self, lot: Sequence[Version], by: Actor, passage: _Passage) -> None:
+        for _ in lot:
+            await passage.pace.turn()
+        faults.point("retention.before_purge")
+        left = await self._store.purge(lot, by=by)
+        faults.point("retention.after_purge")
+        self._note(purged=len(lot) - len(left), left=len(left))
+        passage.advance(len(lot))
 
     def _note(self, *, purged: int = 0, left: int = 0, files: int = 0) -> None:
         done = self.done
@@ -174,17 +186,22 @@ class Retention:
 class _Passage(NamedTuple):
     """What one run has to know at every step."""
 
-    before: datetime
-    why: str
+    rules: KeepRules
+    before: Limits
     pace: Pace
     advance: Callable[[int], None]
 
 
-def before_now(clock: Clock, keep: float) -> datetime:
-    try:
-        return clock.now() - timedelta(seconds=keep)
-    except OverflowError:
-        return datetime.min.replace(tzinfo=UTC)  # nothing is that old
+def _as_ended(letter: DeadLetter) -> Ended:
+    return Ended(letter.version, letter.queue, letter.status)
+
+
+def _by_age(ended: Sequence[Ended], rules: KeepRules) -> dict[float, list[Version]]:
+    """By how long the rules keep them, for that is the reason that their histories tell."""
+    found: dict[float, list[Version]] = {}
+    for each in ended:
+        found.setdefault(rules.of(each.queue, each.status), []).append(each.version)
+    return found
 
 
 def _digests_of(archive: Archive, path: Path) -> dict[str, bytes]:

@@ -1,0 +1,106 @@
+"""The erasure of what is kept about a person (LGPD, art. 18): asked for by one, approved by a second one.
+
+Whom it is about is kept as keyed hashes alone, which tell whether somebody else means the same value and nothing
+more. What is left of an erased letter is a tombstone: its id, when, by whom and why.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from redrive.errors import UsageError
+from redrive.privacy.blind_index import BlindIndex
+from redrive.search_document import body_words, error_words, header_text
+from redrive.search_match import text_matches
+from redrive.search_terms import TextTerm
+from redrive.words import LONGEST_PHRASE, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from redrive.dead_letter import DeadLetter
+    from redrive.message import Message
+    from redrive.privacy.maskers import Maskers
+
+SHORTEST = 5
+"""Characters of a value: shorter ones stand in letters of anybody."""
+
+
+class ErasureStatus(StrEnum):
+    REQUESTED = "REQUESTED"
+    APPROVED = "APPROVED"
+    """It is being carried out, or was interrupted: whoever approves it again goes on."""
+    DONE = "DONE"
+    REJECTED = "REJECTED"
+
+
+class Erasure(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    status: ErasureStatus
+    subject: frozenset[str]
+    """Keyed hashes of the value that the person is known by, in its forms."""
+    requested_by: str
+    reason: str
+    requested_at: datetime
+    expires_at: datetime
+    """Not approved by then, it has to be asked for anew."""
+    found: int
+    """Letters, when it was asked for."""
+    approved_by: str | None = None
+    erased: int = 0
+    ended_at: datetime | None = None
+
+
+class Person:
+    """A value that somebody is known by: a CPF, an address, a customer's number. It never shows itself."""
+
+    def __init__(self, value: str) -> None:
+        self._value = value.strip()
+        count = len(words(self._value))
+        if len(self._value) < SHORTEST or not 0 < count <= LONGEST_PHRASE:
+            raise UsageError(
+                f"a value of {SHORTEST} characters or more is needed, with at most {LONGEST_PHRASE} words",
+                remedy="give what tells the person from all others, such as a CPF or an address",
+            )
+
+    def __repr__(self) -> str:
+        return "Person(***)"
+
+    @property
+    def term(self) -> TextTerm:
+        """What finds it in a store: by its words where they are plain, by its keyed hash where they are masked."""
+        return TextTerm(text=self._value)
+
+    def hashes(self, key: bytes) -> frozenset[str]:
+        return frozenset(each.hex() for each in BlindIndex(key).query(self._value))
+
+    def is_in(self, letter: DeadLetter, maskers: Maskers) -> bool:
+        """Anywhere in it: the message as it is and as it was before every edit, and what it failed with."""
+        told = [failure.text for failure in letter.failures] or [letter.text]
+        if any(text_matches(self.term, error_words(letter.type, text)) for text in told):
+            return True
+        masker, index = maskers.for_queue(letter.queue), BlindIndex(_ANY_KEY)
+        wanted = index.query(self._value)
+        return any(
+            bool(wanted & index.hashes(message, masker))
+            or any(text_matches(self.term, found) for found in _words_of(message))
+            for message in _messages(letter)
+        )
+
+
+_ANY_KEY = b"compared in memory, never kept"
+
+
+def _messages(letter: DeadLetter) -> Iterator[Message]:
+    yield letter.message
+    yield from (revision.message for revision in letter.revisions)
+
+
+def _words_of(message: Message) -> Iterator[list[str]]:
+    yield body_words(message.body)
+    yield from (words(text) for _, value in message.headers if (text := header_text(value)) is not None)
+    yield words((message.key or b"").decode("utf-8", "replace"))
