@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from contextlib import asynccontextmanager
 from functools import partial
@@ -11,14 +12,27 @@ from redrive import wiring
 from redrive.app import App
 from redrive.encryption_wiring import key_source
 from redrive.errors import RedriveError, Unreachable
-from redrive.finding import problem
+from redrive.examined_settings import Handled, examine_settings
+from redrive.finding import WORST_FIRST, FoundAt, problem, unknown
+from redrive.kept_files import broker_file, kept_by, store_file
 from redrive.planning import plan
 from redrive.retry_waits import waits_of
+from redrive.threads import HandlerThreads
 from redrive.transports.inspection import Expected, ExpectedQueue, open_inspector
-from redrive.upkeep.doctor import examine_broker, examine_journal, examine_keys, examine_spool, examine_store
+from redrive.upkeep.doctor import (
+    examine_broker,
+    examine_journal,
+    examine_keys,
+    examine_server,
+    examine_spool,
+    examine_store,
+)
+from redrive.upkeep.doctor_parts import Part, bounded
+from redrive.upkeep.examined_disk import examine_disks
+from redrive.upkeep.examined_sqlite import examine_sqlite
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from redrive.finding import Finding
     from redrive.rabbitmq_settings import RabbitSettings
@@ -26,38 +40,107 @@ if TYPE_CHECKING:
     from redrive.transports import Transport
     from redrive.transports.inspection import Figures, Inspector
 
+    Aside = Callable[[Callable[[], list[Finding]]], Awaitable[list[Finding]]]
 
+
+WITHIN = 30.0
+"""Seconds for each part, all at the same time."""
+_SHARE = 0.8
+"""Of that time, for what tells by itself how far it came."""
+_THREADS = 8
+_RETRIES = 1000
 _NOBODY = "nobody"
 """In the place of an app's name. Exchanges may be named after it, but who only looks has no use for them."""
 
 
-async def examine(settings: Settings, *, app: App | None = None, queues: Sequence[str] = ()) -> list[Finding]:
-    """Broker, store, spool and journal. Without `queues`: those of the app and of the settings, else all."""
+async def examine(
+    settings: Settings, *, app: App | None = None, queues: Sequence[str] = (), within: float = WITHIN
+) -> list[Finding]:
+    """Broker, store, disks and settings, the worst first. They are looked at side by side; whichever takes longer
+    than `within` seconds is told as that. Without `queues`: those of the app and of the settings, else all.
+    """
     expected = _expected(settings, app, queues)
-    async with inspector(settings, app) as opened:
-        found = await examine_broker(opened, expected, place=str(settings.broker.url))
-    found += await examine_store(partial(wiring.check_store, settings), place=str(settings.store.url))
-    found += await _examine_keys(settings)
-    found += examine_spool(settings.spool.folder, max_bytes=settings.spool.max_size)
-    return found + examine_journal(settings.journal.path)
+    threads = HandlerThreads(_THREADS)  # whose threads keep no process from ending, whatever they wait for
+    aside: Aside = partial(asyncio.get_running_loop().run_in_executor, threads)
+    try:
+        parts = _parts(settings, app, expected, aside, within * _SHARE)
+        found = await asyncio.gather(*(bounded(each, within) for each in parts))
+    finally:
+        threads.shutdown()
+    return sorted((each for several in found for each in several), key=lambda each: WORST_FIRST.index(each.level))
 
 
-async def _examine_keys(settings: Settings) -> list[Finding]:
+def _parts(
+    settings: Settings, app: App | None, expected: Expected, aside: Aside, within: float
+) -> tuple[Part, ...]:
+    place = str(settings.store.url)
+
+    async def broker() -> list[Finding]:
+        file = broker_file(settings)
+        written = [] if file is None else await aside(partial(examine_sqlite, file, within=within))
+        async with inspector(settings, app) as opened:
+            return [*await examine_broker(opened, expected, place=str(settings.broker.url)), *written]
+
+    async def server() -> list[Finding]:
+        file = store_file(settings)
+        if file is not None:  # its pages are looked at with its tables
+            return await aside(partial(examine_sqlite, file, within=within, whole=False))
+        look = partial(wiring.examine_store, settings, within=within)
+        return await aside(partial(examine_server, look, place=place))
+
+    async def tables() -> list[Finding]:
+        look = partial(wiring.check_store, settings, within=within)
+        return await aside(partial(examine_store, look, place=place))
+
+    async def keys() -> list[Finding]:
+        return await aside(partial(_examine_keys, settings))
+
+    async def ours() -> list[Finding]:
+        spool = partial(examine_spool, settings.spool.folder, max_bytes=settings.spool.max_size)
+        return [*await aside(spool), *await aside(partial(examine_journal, settings.journal.path))]
+
+    async def disks() -> list[Finding]:
+        return await aside(lambda: examine_disks(list(kept_by(settings))))
+
+    async def values() -> list[Finding]:
+        handled = [_handled(settings, app or App(""), each.name) for each in expected.queues if each.handled]
+        return examine_settings(settings, handled)
+
+    return (
+        Part("broker", FoundAt.BROKER, "the broker", broker),
+        Part("store", FoundAt.STORE, "the store's tables", tables),
+        Part("postgres", FoundAt.STORE, "how the store is written", server),
+        Part("encryption", FoundAt.STORE, "the keys of what is sealed", keys),
+        Part("spool", FoundAt.DISK, "spool and journal", ours),
+        Part("disk", FoundAt.DISK, "the disks", disks),
+        Part("settings", FoundAt.SETTINGS, "the settings", values),
+    )
+
+
+def _examine_keys(settings: Settings) -> list[Finding]:
     """Whether everything that is sealed in the store can be opened here."""
     try:
-        source, store = key_source(settings), wiring.store(settings)
+        source = key_source(settings)
+        usage = wiring.key_usage(settings)
+    except Unreachable as error:
+        return [unknown("encryption", f"whether what is sealed can be opened is not known: {error}", error.remedy)]
     except RedriveError as error:
         return [problem("encryption", str(error), error.remedy)]
-    try:
-        wiring.require_store(settings)
-        usage = await store.key_usage()
-    except Unreachable:  # what is wrong with the store is told by the look at it
-        return []
-    finally:
-        await store.close()
     known = () if source is None else source.known
     masked = settings.masking.enabled
     return examine_keys(usage, known, enabled=settings.encryption.enabled, masked=masked)
+
+
+def _handled(settings: Settings, app: App, name: str) -> Handled:
+    planned = plan(app, name, settings)
+    retry = planned.policy.retry
+    delayed = max(0, min(retry.attempts, _RETRIES) - 1 - retry.immediate)
+    return Handled(
+        name=name,
+        timeout=planned.timeout,
+        waits=tuple(retry.delays.delay(number, 1.0) for number in range(1, delayed + 1)),
+        budget=retry.budget,
+    )
 
 
 async def figures(settings: Settings, *, app: App | None = None, queues: Sequence[str] = ()) -> Figures:
@@ -97,6 +180,10 @@ def _options(settings: Settings) -> dict[str, Any]:
 
         declares = settings.broker.kafka.declare == "missing"
         return {"declares": declares, "named": is_group_named(settings)}
+    if settings.broker.on_sqs:
+        return {"declares": settings.broker.sqs.declare == "missing"}
+    if settings.broker.on_servicebus:
+        return {"sessions": settings.broker.servicebus.sessions}
     return {}
 
 
@@ -121,8 +208,9 @@ def _expected(settings: Settings, app: App | None, queues: Sequence[str]) -> Exp
 def _expected_queue(settings: Settings, app: App, name: str, *, handled: bool) -> ExpectedQueue:
     planned = plan(app, name, settings)
     retry, options = planned.policy.retry, planned.options
-    ordered, competing = planned.ordered_by is not None, not settings.broker.on_kafka
-    prefetch = options.in_hand(ordered=ordered, competing=competing)
+    broker, ordered = settings.broker, planned.ordered_by is not None
+    by_requests = broker.on_sqs or broker.on_servicebus
+    prefetch = options.in_hand(ordered=ordered, competing=not broker.on_kafka, by_requests=by_requests)
     waits = max(waits_of(retry), default=0.0)
     if planned.timeout is None:
         return ExpectedQueue(name=name, longest=None, prefetch=prefetch, waits=waits, handled=handled)

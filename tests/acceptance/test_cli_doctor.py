@@ -6,15 +6,18 @@ import json
 import os
 import pty
 import signal
+import sqlite3
 import subprocess
 import sys
 import termios
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from redrive.disk import ground_of
 from redrive.testing.letters import a_message
 from support.desk import Desk, Ended
 from support.rabbitmq_server import RabbitServer, vhost_of
@@ -59,8 +62,8 @@ management_url = "{management or self._server.management_url}"
 
 
 @pytest.fixture
-def broker(tmp_path: Path, rabbitmq: RabbitServer, rabbitmq_url: str) -> Broker:
-    return Broker(tmp_path, rabbitmq, rabbitmq_url)
+def broker(disk_path: Path, rabbitmq: RabbitServer, rabbitmq_url: str) -> Broker:
+    return Broker(disk_path, rabbitmq, rabbitmq_url)
 
 
 def told(found: list[dict[str, Any]], queue: str) -> dict[str, str]:
@@ -115,7 +118,7 @@ def test_every_place_where_messages_may_be_lost_is_found_and_makes_it_fail(broke
     assert told(found, "unsafe") == {"classic": "warn", "dead-letter-strategy": "warn"}
     assert told(found, "fleeting") == {"durable": "problem", "expires": "problem", "classic": "warn"}
     levels = [each["level"] for each in found]
-    assert levels == sorted(levels, key=["problem", "warn", "ok"].index)
+    assert levels == sorted(levels, key=["problem", "warn", "unknown", "ok"].index)
 
 
 def test_the_table_tells_level_check_queue_what_and_remedy(broker: Broker) -> None:
@@ -125,8 +128,8 @@ def test_the_table_tells_level_check_queue_what_and_remedy(broker: Broker) -> No
 
     assert ended.code == 1
     header, first, *_ = ended.out.splitlines()
-    assert header.split() == ["LEVEL", "CHECK", "QUEUE", "WHAT", "REMEDY"]
-    assert first.split()[:3] == ["problem", "ttl", "vanishing"]
+    assert header.split() == ["LEVEL", "PLACE", "CHECK", "QUEUE", "WHAT", "REMEDY"]
+    assert first.split()[:4] == ["problem", "broker", "ttl", "vanishing"]
     assert "older than 1m vanish" in first
     assert "name a dead-letter exchange" in first
 
@@ -271,25 +274,28 @@ def test_queues_without_the_management_api_shows_those_it_can_name(broker: Broke
 
 
 class TestTheEmbeddedBroker:
-    def test_in_a_new_folder_nothing_is_made(self, tmp_path: Path) -> None:
-        desk = Desk(tmp_path)
+    def test_in_a_new_folder_nothing_is_made(self, disk_path: Path) -> None:
+        desk = Desk(disk_path)
         ended = desk.redrive("doctor", "--output", "json")
         assert ended.code == 6  # there is no store
         assert {each["check"]: each["level"] for each in json.loads(ended.out)} == {
-            "store": "problem", "broker": "warn", "spool": "ok", "journal": "ok",
+            "store": "problem", "broker": "warn", "spool": "ok", "journal": "ok", "settings": "ok",
+            "encryption": "unknown", "temporary": "warn", "one-disk": "warn",
         }  # fmt: skip
         assert queues(desk.redrive("queues", "--output", "json")) == {}
-        assert list(tmp_path.iterdir()) == []
+        assert list(disk_path.iterdir()) == []
 
-    def test_with_messages_all_is_well(self, tmp_path: Path) -> None:
-        desk = Desk(tmp_path)
+    def test_with_messages_all_is_well(self, disk_path: Path) -> None:
+        desk = Desk(disk_path)
         assert desk.redrive("db", "upgrade").code == 0
         desk.send("orders", [a_message(queue="orders")] * 3)
         desk.send("orders_dlq", [a_message(queue="orders_dlq")])
         desk.send("mails", [a_message(queue="mails")])
         ended = desk.redrive("doctor", "--output", "json")
         assert ended.code == 0
-        assert {each["level"] for each in json.loads(ended.out)} == {"ok"}
+        found = json.loads(ended.out)
+        assert {each["check"] for each in found if each["level"] != "ok"} == {"temporary", "one-disk"}
+        assert {each["place"] for each in found} == {"broker", "store", "disk", "settings"}
         found = queues(desk.redrive("queues", "--output", "json"))
         assert {name: each["ready"] for name, each in found.items()} == {"orders": 3, "orders_dlq": 1, "mails": 1}
         assert set(queues(desk.redrive("queues", "-q", "orders", "-o", "json"))) == {"orders", "orders_dlq"}
@@ -301,6 +307,32 @@ class TestTheEmbeddedBroker:
         ended = desk.redrive("doctor")
         assert ended.code == 6
         assert "redrive-broker.db" in ended.out
+
+    def test_what_is_in_memory_is_a_problem(self, tmp_path: Path) -> None:
+        if not ground_of(tmp_path).in_memory:
+            pytest.skip("the folders of these tests are on a disk here")
+        desk = Desk(tmp_path)
+        desk.redrive("db", "upgrade")
+        ended = desk.redrive("doctor", "--output", "json")
+        assert ended.code == 1
+        lost = [each["what"].partition(",")[0] for each in json.loads(ended.out) if each["check"] == "in-memory"]
+        assert {"the store", "the broker", "the spool", "the archive", "the ledger's key"} <= set(lost)
+
+    def test_a_store_that_is_behind_is_told_and_left_as_it_is(self, disk_path: Path) -> None:
+        desk = Desk(disk_path)
+        desk.redrive("db", "upgrade")
+        behind = "UPDATE redrive_version SET version_num = '0010'"
+        with closing(sqlite3.connect(disk_path / "redrive.db")) as store:
+            store.execute(behind)
+            store.commit()
+        before = (disk_path / "redrive.db").read_bytes()
+
+        ended = desk.redrive("doctor", "--output", "json")
+
+        assert ended.code == 1
+        (told,) = [each for each in json.loads(ended.out) if each["check"] == "store"]
+        assert "the schema is 0010" in told["what"]
+        assert (disk_path / "redrive.db").read_bytes() == before
 
 
 def test_watch_needs_a_terminal(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, kafka: KafkaServer) -> Cluster:
-    return Cluster(tmp_path, kafka)
+def cluster(disk_path: Path, kafka: KafkaServer) -> Cluster:
+    return Cluster(disk_path, kafka)
 
 
 def test_every_way_to_lose_a_message_that_topics_have_is_told(cluster: Cluster) -> None:

@@ -17,6 +17,7 @@ from typing import Protocol
 import pytest
 
 from chaos.lab import places
+from chaos.lab.embedded import Embedded
 from redrive import faults, wiring
 from redrive.access import local
 from redrive.app import App
@@ -142,7 +143,7 @@ class Files:
         )
 
     def on_broker(self) -> int:
-        return places.on_broker(self._broker).total()
+        return Embedded(str(self._broker)).messages().total()
 
     def queues(self) -> dict[str, int]:
         with contextlib.closing(sqlite3.connect(self._broker)) as broker:
@@ -156,7 +157,7 @@ class Files:
 
     def spooled(self) -> int:
         """Segments with something in them."""
-        return sum(path.stat().st_size > 0 for path in self._spool.glob("*.seg"))
+        return len(places.segments_in_use(self._spool))
 
     def damage(self) -> list[str]:
         return places.damage(self._broker) + places.damage(self._store)

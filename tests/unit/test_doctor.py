@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from redrive.errors import ConfigurationError, Unreachable
-from redrive.finding import Finding, Level
+from redrive.errors import ConfigurationError, Unfinished, Unreachable
+from redrive.finding import Finding, FindingLevel
 from redrive.stores.upgrade import Checkup
 from redrive.testing.letters import an_entry
 from redrive.transports.inspection import Expected, Figures
@@ -16,19 +16,19 @@ from redrive.upkeep.doctor import examine_broker, examine_journal, examine_spool
 from redrive.upkeep.journal import Journal
 from redrive.upkeep.spool import Spool
 
-OK, WARN, PROBLEM = Level.OK, Level.WARN, Level.PROBLEM
+OK, WARN, PROBLEM = FindingLevel.OK, FindingLevel.WARN, FindingLevel.PROBLEM
 
 
-def levels(found: list[Finding]) -> list[Level]:
+def levels(found: list[Finding]) -> list[FindingLevel]:
     return [each.level for each in found]
 
 
-async def test_a_store_is_as_its_checkup_says() -> None:
+def test_a_store_is_as_its_checkup_says() -> None:
     def checkup(*, damage: tuple[str, ...] = (), problems: tuple[str, ...] = ()) -> Checkup:
         return Checkup(current="0005", head="0005", damage=damage, problems=problems)
 
-    assert levels(await examine_store(checkup, place="s")) == [OK]
-    found = await examine_store(lambda: checkup(damage=("page 3",), problems=("2 letters",)), place="s")
+    assert levels(examine_store(checkup, place="s")) == [OK]
+    found = examine_store(lambda: checkup(damage=("page 3",), problems=("2 letters",)), place="s")
     assert levels(found) == [PROBLEM, PROBLEM]
     assert [each.unreachable for each in found] == [False, False]
 
@@ -47,11 +47,20 @@ async def test_what_cannot_be_asked_is_a_problem_and_told_apart(error: type[Exce
     def check() -> Checkup:
         raise error("no answer")
 
-    (store,) = await examine_store(check, place="s")
+    (store,) = examine_store(check, place="s")
     (broker,) = await examine_broker(Silent(), Expected(), place="amqp://***")
     for each in (store, broker):
         assert (each.level, each.unreachable) == (PROBLEM, error is Unreachable)
     assert broker.what == "amqp://***: no answer for 0 queues"
+
+
+def test_a_store_that_is_too_large_to_be_looked_through_is_neither_well_nor_wrong() -> None:
+    def check() -> Checkup:
+        raise Unfinished("not done in 24 s")
+
+    (found,) = examine_store(check, place="s")
+    assert (found.level, found.unreachable) == (FindingLevel.UNKNOWN, False)
+    assert "redrive db check" in found.remedy
 
 
 class TestSpool:
@@ -84,6 +93,7 @@ class TestJournal:
         assert levels(examine_journal(tmp_path / "journal.db")) == [OK]
         await journal.close()
         assert levels(examine_journal(tmp_path / "journal.db")) == [OK]
+        assert [each.name for each in tmp_path.iterdir()] == ["journal.db"]  # looking leaves nothing beside it
 
     def test_one_that_is_not_there_is_well_and_is_not_made(self, tmp_path: Path) -> None:
         assert levels(examine_journal(tmp_path / "a #1?/journal.db")) == [OK]

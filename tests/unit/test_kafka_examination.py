@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from redrive.finding import Level
+from redrive.finding import FindingLevel
 from redrive.transports.kafka.cluster_facts import ClusterFacts, PartitionFacts, TopicFacts
 from redrive.transports.kafka.examination import ExaminedQueue, Looked, examine
 
@@ -32,8 +32,8 @@ def told(*topics: TopicFacts, missing: tuple[str, ...] = (), **looked: Any) -> s
     there = {name: topic(name) for name in names if name not in missing} | {each.name: each for each in topics}
     facts = ClusterFacts(cluster="c", topics=there, brokers=looked.pop("brokers", frozenset({1, 2, 3})))
     found = examine(Looked(facts=facts, queues=(QUEUE,), **looked))
-    assert all(each.remedy for each in found if each.level is not Level.OK)
-    return {(each.level, each.check, each.queue) for each in found if each.level is not Level.OK}
+    assert all(each.remedy for each in found if each.level is not FindingLevel.OK)
+    return {(each.level, each.check, each.queue) for each in found if each.level is not FindingLevel.OK}
 
 
 def test_a_cluster_as_it_should_be_has_nothing_to_tell() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from redrive.finding import Finding, Level
+from redrive.finding import Finding, FindingLevel
 from redrive.transports import Names
 from redrive.transports.inspection import Expected, ExpectedQueue
 from redrive.transports.rabbitmq.broker_facts import (
@@ -22,7 +22,7 @@ from redrive.transports.rabbitmq.broker_facts import (
 )
 from redrive.transports.rabbitmq.examination import examine
 
-OK, WARN, PROBLEM = Level.OK, Level.WARN, Level.PROBLEM
+OK, WARN, PROBLEM = FindingLevel.OK, FindingLevel.WARN, FindingLevel.PROBLEM
 SAFE = {
     "x-dead-letter-exchange": "",
     "x-dead-letter-routing-key": "orders_dlq",
@@ -61,12 +61,12 @@ def broker(*queues: QueueFacts, **facts: Any) -> BrokerFacts:
     return BrokerFacts(queues=queues, **{**usual, **facts})
 
 
-def about(name: str, found: list[Finding]) -> dict[str, Level]:
-    """Level by check; the checks of one queue differ from each other."""
+def about(name: str, found: list[Finding]) -> dict[str, FindingLevel]:
+    """FindingLevel by check; the checks of one queue differ from each other."""
     return {each.check: each.level for each in found if each.queue == name}
 
 
-def found_in(queue: QueueFacts, *others: QueueFacts, **facts: Any) -> dict[str, Level]:
+def found_in(queue: QueueFacts, *others: QueueFacts, **facts: Any) -> dict[str, FindingLevel]:
     return about(queue.name, examine(broker(queue, *others, **facts), Expected()))
 
 
@@ -139,7 +139,7 @@ class TestWhereDeadLettersGo:
         ],
     )
     def test_a_key_that_reaches_no_queue_is_a_problem(
-        self, exchange: str, key: str, bindings: tuple[BindingFacts, ...], level: Level | None
+        self, exchange: str, key: str, bindings: tuple[BindingFacts, ...], level: FindingLevel | None
     ) -> None:
         arguments = {**SAFE, "x-dead-letter-exchange": exchange, "x-dead-letter-routing-key": key}
         found = found_in(quorum(arguments=arguments), DLQ, bindings=bindings)
@@ -218,7 +218,7 @@ class TestHowSafelyTheyGo:
         ],
     )
     def test_at_most_once_is_a_warning_and_at_least_once_in_vain_a_problem(
-        self, kind: str, arguments: dict[str, Any], policy: dict[str, Any], level: Level | None
+        self, kind: str, arguments: dict[str, Any], policy: dict[str, Any], level: FindingLevel | None
     ) -> None:
         route = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders_dlq"}
         queue = replace(quorum(arguments={**route, **arguments}, policy=policy), type=kind)
@@ -289,7 +289,7 @@ class TestWhatTheBrokerDrops:
         arguments: dict[str, Any],
         policy: dict[str, Any],
         told: int | None,
-        level: Level | None,
+        level: FindingLevel | None,
     ) -> None:
         queue = quorum(arguments=arguments, policy=policy, delivery_limit=told)
         found = found_in(queue, DLQ, overview=OverviewFacts(version=version))
@@ -399,7 +399,7 @@ class TestWhatIsLookedAt:
     ],
 )
 def test_handlers_and_the_consumer_timeout(
-    longest: float | None, timeout: float | None, level: Level | None
+    longest: float | None, timeout: float | None, level: FindingLevel | None
 ) -> None:
     expected = Expected(queues=(ExpectedQueue(name="orders", longest=longest),))
     found = examine(broker(quorum()), expected, consumer_timeout=timeout)
@@ -412,14 +412,14 @@ def test_a_queue_that_is_only_looked_at_has_no_handler_to_time() -> None:
 
 
 class TestTheBroker:
-    def levels(self, **facts: Any) -> dict[str, Level]:
+    def levels(self, **facts: Any) -> dict[str, FindingLevel]:
         return {each.check: each.level for each in examine(broker(**facts), Expected())}
 
     @pytest.mark.parametrize(
         ("version", "level"),
         [("3.9.29", PROBLEM), ("3.10.0", OK), ("4.1.0-rc.1", OK), ("", WARN), (None, WARN), ("x.y", WARN)],
     )
-    def test_its_version(self, version: str | None, level: Level) -> None:
+    def test_its_version(self, version: str | None, level: FindingLevel) -> None:
         assert self.levels(overview=OverviewFacts(version=version))["version"] is level
 
     def test_alarms_and_nodes_that_are_down(self) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
-from redrive.errors import RedriveError, Unreachable
-from redrive.finding import Finding, Level, ok, problem, warn
+from redrive.errors import RedriveError, Unfinished, Unreachable
+from redrive.finding import Finding, FindingLevel, ok, problem, unknown, warn
+from redrive.upkeep.examined_sqlite import opened_to_look
 from redrive.upkeep.spool_segment import look
 
 if TYPE_CHECKING:
@@ -30,14 +29,28 @@ async def examine_broker(inspector: Inspector, expected: Expected, *, place: str
         return [_failed("broker", place, error)]
 
 
-async def examine_store(check: Callable[[], Checkup], *, place: str) -> list[Finding]:
+def examine_store(check: Callable[[], Checkup], *, place: str) -> list[Finding]:
+    """Its tables. What puts them at risk is told by `examine_server`."""
     try:
-        found = await asyncio.to_thread(check)
+        found = check()
+    except Unfinished as error:
+        what = f"{place} is so large that it was not looked through: {error}"
+        return [unknown("store", what, "`redrive db check` takes the time it needs")]
     except RedriveError as error:
         return [_failed("store", place, error)]
     told = [problem("store", f"{place} is damaged: {line}", "restore it from a backup") for line in found.damage]
     told += [problem("store", f"{place}: {line}", "see `redrive db check`") for line in found.problems]
     return told or [ok("store", f"{place} is at {found.current}, and whole")]
+
+
+def examine_server(examine: Callable[[], list[Finding]], *, place: str) -> list[Finding]:
+    """How the store's server keeps what is written. That it does not answer is told by `examine_store`."""
+    try:
+        return examine()
+    except Unreachable as error:
+        return [unknown("postgres", f"how {place} keeps what is written is not known: {error}", error.remedy)]
+    except RedriveError as error:
+        return [_failed("postgres", place, error)]
 
 
 def examine_keys(
@@ -94,7 +107,7 @@ def _failed(check: str, place: str, error: RedriveError) -> Finding:
     away = isinstance(error, Unreachable)
     return Finding(
         check=check,
-        level=Level.PROBLEM,
+        level=FindingLevel.PROBLEM,
         what=str(error) if place in str(error) else f"{place}: {error}",
         remedy=error.remedy,
         unreachable=away,
@@ -128,7 +141,7 @@ def _writable(folder: Path) -> bool:
 
 def _is_whole(path: Path) -> bool:
     try:
-        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+        connection = opened_to_look(path)
         try:
             return ("ok",) in connection.execute("PRAGMA quick_check(1)").fetchall()
         finally:

@@ -1,0 +1,83 @@
+"""Parts of the doctor that hang, fail and break: each is told, and keeps nobody else waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from redrive import doctor_wiring
+from redrive.errors import ConfigurationError
+from redrive.finding import Finding, FindingLevel, FoundAt, ok
+from redrive.settings import Settings
+from redrive.upkeep.doctor_parts import Part, bounded
+
+
+async def well() -> list[Finding]:
+    return [ok("ttl", "it is well")]
+
+
+async def test_what_is_found_says_where() -> None:
+    (found,) = await bounded(Part("disk", FoundAt.DISK, "the disks", well), 30.0)
+    assert (found.check, found.place, found.level) == ("ttl", FoundAt.DISK, FindingLevel.OK)
+
+
+async def test_a_part_that_hangs_is_told_and_stopped() -> None:
+    stopped = asyncio.Event()
+
+    async def hang() -> list[Finding]:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        raise AssertionError
+
+    (broker,) = await bounded(Part("broker", FoundAt.BROKER, "the broker", hang), 0.01)
+    assert (broker.level, broker.unreachable) == (FindingLevel.PROBLEM, True)
+    assert broker.what == "the broker did not answer within 0.01 s"
+    await stopped.wait()
+    (disk,) = await bounded(Part("disk", FoundAt.DISK, "the disks", hang), 0.01)
+    assert (disk.level, disk.unreachable, disk.place) == (FindingLevel.PROBLEM, False, FoundAt.DISK)
+
+
+async def test_an_error_of_ours_is_a_problem_with_its_remedy() -> None:
+    async def refuse() -> list[Finding]:
+        raise ConfigurationError("kafka:// needs a package", remedy="pip install it")
+
+    (found,) = await bounded(Part("broker", FoundAt.BROKER, "the broker", refuse), 30.0)
+    assert (found.level, found.remedy) == (FindingLevel.PROBLEM, "pip install it")
+    assert "kafka:// needs a package" in found.what
+
+
+async def test_a_fault_of_ours_is_unknown_and_quotes_nothing() -> None:
+    async def fail() -> list[Finding]:
+        raise KeyError("4111 1111 1111 1111")
+
+    (found,) = await bounded(Part("disk", FoundAt.DISK, "the disks", fail), 30.0)
+    assert found.level is FindingLevel.UNKNOWN
+    assert "KeyError" in found.what
+    assert "4111" not in found.what + found.remedy
+
+
+async def test_a_thread_that_hangs_keeps_neither_the_others_nor_the_end_of_the_process_waiting(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gate = threading.Event()
+    monkeypatch.chdir(tmp_path)
+
+    def hang(_: object) -> list[Finding]:
+        gate.wait()
+        return []
+
+    monkeypatch.setattr(doctor_wiring, "examine_disks", hang)
+    found = await doctor_wiring.examine(Settings(), within=2.0)
+    waiting = [
+        each for each in threading.enumerate() if each.name.startswith("redrive-handler") and each.is_alive()
+    ]
+    gate.set()
+    assert waiting
+    assert all(each.daemon for each in waiting)
+    assert "the disks did not answer within 2 s" in [each.what for each in found]
+    assert {"store", "settings", "spool"} <= {each.check for each in found}
