@@ -33,7 +33,7 @@ async def test_a_cancelled_flush_counts_once(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/letters.db")
     await store.signing_key()
     tally = Tally()
-    tally.observer("charge", "orders")(None)
+    tally.of("charge", "orders").count_success(0.0)
     flush = asyncio.create_task(tally.flush(store))
     for _ in range(3):
         await asyncio.sleep(0)  # the store has begun
@@ -50,7 +50,7 @@ async def test_what_the_store_did_not_take_is_handed_over_the_next_time(tmp_path
     store = open_store(f"sqlite:///{tmp_path}/letters.db")
     await store.signing_key()
     tally = Tally()
-    tally.observer("charge", "orders")(None)
+    tally.of("charge", "orders").count_success(0.0)
     faults.arm("store.before_commit=eio")
     with pytest.raises(RedriveError):
         await tally.flush(store)

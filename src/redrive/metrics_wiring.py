@@ -1,0 +1,135 @@
+"""Metrics of a process, told as the settings say."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from redrive.errors import Unreachable
+from redrive.telemetry.address import Address
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+
+    from prometheus_client import Metric
+
+    from redrive.clock import Clock
+    from redrive.collector import Collector
+    from redrive.engine import RedriveEngine
+    from redrive.settings import Settings
+    from redrive.statistics import StoreNumbers
+    from redrive.stores import DeadLetterStore
+    from redrive.telemetry.exposition import Source
+    from redrive.worker import Worker
+
+_STORE_ANSWERS_WITHIN = 5.0
+"""Seconds. Prometheus gives up after ten, and would then not be told that the store hangs."""
+
+
+@asynccontextmanager
+async def of_worker(worker: Worker, settings: Settings) -> AsyncIterator[int | None]:
+    """Meanwhile they can be asked for, at this port; None if the settings do not say where."""
+    if settings.metrics.listen is None:
+        yield None
+        return
+    from redrive.telemetry.worker_metrics import worker_metrics  # noqa: PLC0415  only those who tell load what does
+
+    async with _told(settings, lambda: worker_metrics(worker), ready=lambda: worker.ready) as port:
+        yield port
+
+
+@asynccontextmanager
+async def of_collector(collector: Collector, settings: Settings) -> AsyncIterator[int | None]:
+    """As above."""
+    if settings.metrics.listen is None:
+        yield None
+        return
+
+    def ready() -> bool:
+        return all(collector.connected(queue) for queue in collector.collected)
+
+    async with _told(settings, _of_collector(collector), ready=ready) as port:
+        yield port
+
+
+@asynccontextmanager
+async def of_engine(engine: RedriveEngine, settings: Settings) -> AsyncIterator[int | None]:
+    """As above."""
+    if settings.metrics.listen is None:
+        yield None
+        return
+    async with _told(settings, _of_engine(engine), ready=lambda: True) as port:
+        yield port
+
+
+@asynccontextmanager
+async def _told(settings: Settings, source: Source, *, ready: Callable[[], bool]) -> AsyncIterator[int | None]:
+    from redrive.telemetry.exposition import Exposition  # noqa: PLC0415  as above
+    from redrive.telemetry.listener import Listener  # noqa: PLC0415  as above
+
+    listener = Listener(Exposition(source), ready, token=token_of(settings))
+    port = await listener.open(Address.parse(settings.metrics.listen or ""))
+    try:
+        yield port
+    finally:
+        await listener.close()
+
+
+def token_of(settings: Settings) -> str | None:
+    return None if settings.metrics.token is None else settings.metrics.token.reveal()
+
+
+def _of_collector(collector: Collector) -> Source:
+    from redrive.telemetry.collector_metrics import collector_metrics  # noqa: PLC0415  as above
+
+    return lambda: collector_metrics(collector)
+
+
+def _of_engine(engine: RedriveEngine) -> Source:
+    from redrive.telemetry.engine_metrics import engine_metrics  # noqa: PLC0415  as above
+
+    return lambda: engine_metrics(engine)
+
+
+class ServerMetrics:
+    """The store's metrics, and those of the parts that run beside the server."""
+
+    def __init__(self, store: DeadLetterStore, clock: Clock) -> None:
+        from redrive.telemetry.exposition import Exposition  # noqa: PLC0415  as above
+
+        self._store = store
+        self._clock = clock
+        self._numbers: StoreNumbers | None = None
+        self._beside: dict[str, Source] = {}
+        self._exposition = Exposition(self._of_store, self._of_parts)
+
+    def engine(self, engine: RedriveEngine) -> None:
+        """This one runs now; the one before it, if there was one, does not any more."""
+        self._beside["engine"] = _of_engine(engine)
+
+    def collector(self, collector: Collector) -> None:
+        """As above."""
+        self._beside["collector"] = _of_collector(collector)
+
+    async def text(self) -> bytes:
+        try:
+            async with asyncio.timeout(_STORE_ANSWERS_WITHIN):
+                self._numbers = await self._store.numbers()
+        except (Unreachable, TimeoutError):
+            self._numbers = None  # what is not known is not told: an old number would look like a true one
+        return self._exposition.text()
+
+    def _of_store(self) -> Iterator[Metric]:
+        from redrive.telemetry.exposition import gauge  # noqa: PLC0415  as above
+        from redrive.telemetry.store_metrics import store_metrics  # noqa: PLC0415  as above
+
+        answers = gauge("redrive_store_up", "1: the store answers. 0: it is away, and its numbers are not known.")
+        answers.add_metric((), self._numbers is not None)
+        yield answers
+        if self._numbers is not None:
+            yield from store_metrics(self._numbers, now=self._clock.now())
+
+    def _of_parts(self) -> Iterable[Metric]:
+        for source in self._beside.values():
+            yield from source()
