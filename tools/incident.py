@@ -16,6 +16,8 @@ from datetime import UTC, datetime, timedelta
 
 from redrive.access import local
 from redrive.actions import Actions
+from redrive.alerts.alert import Alert
+from redrive.alerts.rule import DEFAULTS
 from redrive.approvals import ApprovalRules
 from redrive.clock import new_id
 from redrive.control import RedriveTicket
@@ -25,11 +27,13 @@ from redrive.failure import Failure, Host, Raised
 from redrive.fingerprint import fingerprint
 from redrive.letter_query import LetterQuery
 from redrive.message import Message
+from redrive.privacy.maskers import Maskers
 from redrive.run import Canary, RunChange, RunPlan
 from redrive.run_policy import RunPolicy
 from redrive.search import parse
 from redrive.stores import Store
 from redrive.transports import Transport
+from redrive.watching import Watch
 from tools.causes import CAUSES, Cause
 
 APPROVED_ABOVE = 100
@@ -70,13 +74,21 @@ class Incident:
     store: Store
     transport: Transport
     clock: StoryClock
+    masks: Maskers
     now: datetime
 
     async def tell(self) -> None:
-        await self._record(before=28 * 60)
+        await self._record(before=30 * 60)
+        await self._look(hours=30)
+        await self._record(before=28 * 60, after=30 * 60)
         await self._yesterday()
-        await self._record(before=0, after=28 * 60)
+        await self._look(hours=25.9)
+        await self._record(before=110, after=28 * 60)
+        await self._look(minutes=110)
+        await self._record(before=0, after=110)
         await self._tonight()
+        await self._look(minutes=0.3)
+        await self._seen_to()
         self.clock.tell(self.now)
 
     # Messages that fail
@@ -159,6 +171,30 @@ class Incident:
         engine.cancel()
         with suppress(asyncio.CancelledError):
             await engine
+
+    # What the server tells by itself
+
+    async def _look(self, **ago: float) -> None:
+        """At the rules as they are without any setting."""
+        self._at(**ago)
+        rules = tuple(DEFAULTS.values())
+        watch = Watch(
+            rules,
+            store=self.store,
+            tell=_nobody,
+            masks=self.masks,
+            clock=self.clock,
+            holder="redrive-1",
+            every=15.0,
+        )
+        await watch.look()
+
+    async def _seen_to(self) -> None:
+        self._at(minutes=0.2)
+        ann, ben = self._as("ann"), self._as("ben")
+        firing = {each.key: each.id for each in await ann.incidents(firing=True)}
+        await ann.acknowledge(firing[f"new_group/{await self._group('gateway')}"], "talking to the acquirer")
+        await ben.snooze(firing["age"], "1d", "those of last week wait for billing")
 
     # How runs are carried out
 
@@ -248,6 +284,10 @@ class Incident:
     async def _group(self, cause: str) -> str:
         found = next(each for each in _all(self.now) if each.cause.name == cause)
         return _entry(found).fingerprint.id
+
+
+async def _nobody(_message: Alert) -> None:
+    """There are no channels."""
 
 
 def _all(now: datetime) -> Sequence[_Failed]:

@@ -1,0 +1,90 @@
+"""What rules look at: numbers of now and of before, groups, runs, and what processes report of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from redrive.dead_letter import FailureGroup
+from redrive.insights import SeenGroup
+from redrive.run import RunStatus
+
+
+class Attempts(msgspec.Struct, frozen=True, array_like=True):
+    """Of one handler on one queue, since ever."""
+
+    handler: str
+    queue: str
+    succeeded: int
+    failed: int
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of one moment."""
+
+    at: datetime
+    pending: Mapping[str, int]
+    """By queue."""
+    received: Mapping[str, int]
+    """Letters that were recorded since the store began, by queue: never fewer."""
+    attempts: tuple[Attempts, ...]
+
+
+class ProcessRole(StrEnum):
+    WORKER = "worker"
+    COLLECTOR = "collector"
+
+
+class ProcessReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process tells of itself now and then. One that ends in good order takes it away."""
+
+    id: str
+    role: ProcessRole
+    host: str
+    pid: int
+    queues: tuple[str, ...] = ()
+    unready: Mapping[str, float] = {}
+    """Queues that it does not work on though it should, and for how many seconds: clocks of machines differ."""
+    spooled_bytes: int = 0
+    """In the spool that it uses, whoever wrote them."""
+    spooled_for: float | None = None
+    """Seconds. None: nothing is in it."""
+
+
+class Reported(msgspec.Struct, frozen=True):
+    report: ProcessReport
+    at: datetime
+    """By the store's clock."""
+
+
+class EndedRun(msgspec.Struct, frozen=True):
+    id: str
+    status: RunStatus
+    ended_at: datetime
+    letters: int
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """Whatever is shown to people is masked already."""
+
+    at: datetime
+    samples: tuple[Sample, ...] = ()
+    """The oldest first; the last one is of now."""
+    oldest: Mapping[tuple[str, ...], datetime | None] = {}
+    """When the oldest open letter of these queues (none: of all) was recorded."""
+    seen: Mapping[float, tuple[SeenGroup, ...]] = {}
+    """Groups that had letters in the last so many seconds: new ones and those that return first."""
+    recent: Mapping[float, Mapping[str, int]] = {}
+    """Letters of the last so many seconds, by group."""
+    critical: Mapping[str, int] = {}
+    """Open letters that failed critically, by group."""
+    groups: Mapping[str, FailureGroup] = {}
+    """Those that are named above, and those that are asked about."""
+    runs: tuple[EndedRun, ...] = ()
+    """That failed or were stopped."""
+    processes: tuple[Reported, ...] = ()
+    steady: bool = True
+    """Whether whoever looks has looked for long enough, without a break, to know who reports and who does not."""

@@ -1,0 +1,112 @@
+"""Builds channels, the outbox and the dispatcher from the settings: see `redrive.wiring`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from redrive.alerts.channels import open_channel
+from redrive.alerts.dispatch import Dispatcher, Line
+from redrive.alerts.outbox import Outbox
+from redrive.alerts.rule import RuleKind
+from redrive.alerts.store_watch import StoreWatch
+from redrive.alerts.texts import Texts
+from redrive.clock import own_name
+from redrive.errors import ConfigurationError, NotFound
+from redrive.outgoing import Outgoing
+from redrive.privacy_wiring import maskers_of
+from redrive.watching import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from redrive.alerts.alert import Alert
+    from redrive.alerts.channels import Channel
+    from redrive.clock import Clock
+    from redrive.settings import Settings
+    from redrive.stores import Store
+
+log = structlog.get_logger("redrive.alerts")
+
+
+@asynccontextmanager
+async def dispatching(settings: Settings, clock: Clock) -> AsyncIterator[Dispatcher]:
+    """Hand alerts to what it gives; all channels are worked on meanwhile, and what was left over before too."""
+    async with opened_outbox(settings) as outbox:
+        dispatcher = Dispatcher(_lines(settings), outbox, clock=clock, attempts=settings.alerts.attempts)
+        working = asyncio.create_task(dispatcher.run())
+        try:
+            yield dispatcher
+        finally:
+            working.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
+
+
+def _lines(settings: Settings) -> dict[str, Line]:
+    """One that could never send anything is left out, and no reason not to tell by the others."""
+    found: dict[str, Line] = {}
+    for name, channel in settings.alerts.channels.items():
+        try:
+            found[name] = Line(channel_of(settings, name), channel.min_severity)
+        except ConfigurationError as error:
+            log.error("nobody is told by this channel", channel=name, why=str(error), remedy=error.remedy)  # noqa: TRY400  no traceback: it is a setting
+    return found
+
+
+async def serve_alerts(settings: Settings, store: Store, clock: Clock) -> None:
+    """Looks, judges and tells until it is cancelled; returns at once if the settings do not ask for it."""
+    rules, every = settings.alerts.judged(), settings.alerts.every
+    if every is None:
+        return
+    by_name = {rule.name: rule for rule in rules}
+    async with dispatching(settings, clock) as dispatcher:
+
+        async def tell(alert: Alert) -> None:
+            rule = by_name.get(alert.rule)
+            await dispatcher.hand_over(alert, only=() if rule is None else rule.channels)
+
+        of_store = [rule for rule in rules if rule.kind is RuleKind.STORE_DOWN]
+        watch = Watch(
+            rules,
+            store=store,
+            tell=tell,
+            masks=maskers_of(settings),
+            clock=clock,
+            holder=own_name(),
+            every=every,
+            store_watches=[StoreWatch(rule, dispatcher.outbox, tell, clock=clock) for rule in of_store],
+        )
+        await watch.serve()
+
+
+@asynccontextmanager
+async def opened_outbox(settings: Settings) -> AsyncIterator[Outbox]:
+    alerts = settings.alerts
+    outbox = Outbox(alerts.outbox, waiting=alerts.waiting, undelivered=alerts.undelivered)
+    try:
+        yield outbox
+    finally:
+        await outbox.close()
+
+
+def texts_of(settings: Settings) -> Texts:
+    return Texts(public_url=settings.server.public_url, place=settings.app.environment)
+
+
+def channel_of(settings: Settings, name: str) -> Channel:
+    """NotFound if the settings have no channel of that name."""
+    found = settings.alerts.channels.get(name)
+    if found is None:
+        known = ", ".join(settings.alerts.channels) or "none"
+        raise NotFound(f"there is no channel {name!r}", remedy=f"the settings have: {known}")
+    secret = None if found.secret is None else found.secret.reveal()
+    outgoing = Outgoing(allowed=settings.alerts.allowed_hosts)
+    try:
+        return open_channel(found.url.reveal(), secret=secret, texts=texts_of(settings), outgoing=outgoing)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"channel {name}: {error}", remedy=error.remedy) from None

@@ -1,0 +1,65 @@
+"""Rules of alerts in the settings: what is usual, what is changed, and what makes no sense."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from redrive.alerts.alert import Severity
+from redrive.alerts.rule import DEFAULTS, AlertRule, RuleKind
+from redrive.configuration import load
+from redrive.errors import ConfigurationError
+
+
+def rules_of(text: str, tmp_path: Path) -> dict[str, AlertRule]:
+    (tmp_path / "redrive.toml").write_text(text)
+    found = load(config=tmp_path / "redrive.toml", environ={}).settings.alerts.judged()
+    return {rule.name: rule for rule in found}
+
+
+def test_without_a_word_every_kind_of_alert_is_looked_at(tmp_path: Path) -> None:
+    assert rules_of("", tmp_path) == {str(kind): rule for kind, rule in DEFAULTS.items()}
+    assert {rule.kind for rule in DEFAULTS.values()} == set(RuleKind)
+
+
+def test_a_table_changes_the_rule_of_its_name_or_makes_one_more(tmp_path: Path) -> None:
+    rules = rules_of(
+        "[alerts.rules.pending]\nthreshold = 5000\n[alerts.rules.age]\nenabled = false\n"
+        '[alerts.rules.payments]\non = "rate"\nthreshold = 1\nqueues = ["pay*"]\nremind = "10m"\n'
+        'severity = "critical"\n',
+        tmp_path,
+    )
+
+    assert "age" not in rules
+    assert rules["pending"] == replace(DEFAULTS[RuleKind.PENDING], threshold=5000)
+    assert rules["payments"] == replace(
+        DEFAULTS[RuleKind.RATE],
+        name="payments",
+        threshold=1,
+        queues=("pay*",),
+        remind=600.0,
+        severity=Severity.CRITICAL,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[alerts.rules.mine]\nthreshold = 1\n", "should say what it is `on`: pending, growth"),
+        ('[alerts.rules.mine]\non = "depth"\n', "pending"),
+        ("[alerts.rules.failure_rate]\nthreshold = 10\n", "a share below 1"),
+        ('[alerts.rules.rate]\nwindow = "10s"\n', "from one minute to one day"),
+        ('[alerts.rules.rate]\nwindow = "2d"\n', "from one minute to one day"),
+        ("[alerts.rules.age]\neach_queue = true\n", "`each_queue` is for growth, pending, rate"),
+        ('[alerts.rules.store_down]\nqueues = ["a"]\n', "leave `queues` out"),
+        ('[alerts.rules.rate]\nchannels = ["nobody"]\n', "names channel 'nobody'; there are: none"),
+        ("[alerts.rules.rate]\nthreshold = -1\n", "greater than or equal to 0"),
+        ('[alerts]\nevery = "0s"\n', "every"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_told_with_what_would(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        rules_of(text, tmp_path)
+    assert told in f"{refused.value} {refused.value.remedy}"
