@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres rabbitmq kafka chromium run test lint bench chaos mutants clean screenshots console console-types console-lint console-test console-where-node-is
+.PHONY: help setup postgres rabbitmq kafka elasticmq chromium prometheus run test lint bench chaos mutants clean screenshots console console-types console-lint console-test console-where-node-is
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +18,7 @@ setup: $(READY) console-where-node-is ## Make .venv with redrive and everything 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "redrive needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench,kafka,postgres,rabbitmq,schema,server]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[alerts,dev,bench,kafka,postgres,rabbitmq,schema,server,servicebus,sqs]'
 	@touch $(READY)
 
 # The console is built by Node.js where there is one. Without it everything else works, and the page at / says how.
@@ -91,14 +91,21 @@ rabbitmq: ## Install RabbitMQ's programs if the tests would miss them
 	  echo 'no RabbitMQ or amqp-tools here, so their tests will be skipped: apt-get install rabbitmq-server amqp-tools openssl (as root), or set REDRIVE_TEST_RABBITMQ=amqp://...'; \
 	fi
 
-# Java's own programs run it, and Maven fetches it once, into the user's cache.
-kafka: $(READY) ## Fetch Kafka into ~/.cache/redrive if the tests would miss it
-	@if [ -n "$$REDRIVE_TEST_KAFKA" ]; then exit 0; fi; \
-	if ! { command -v javac && command -v mvn; } >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+# Java's own programs run them, and Maven fetches them once, into the user's cache.
+WITH_JAVA = if ! { command -v javac && command -v mvn; } >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  export DEBIAN_FRONTEND=noninteractive; \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jdk-headless maven || exit 1; \
-	fi; \
+	fi
+
+kafka: $(READY) ## Fetch Kafka into ~/.cache/redrive if the tests would miss it
+	@if [ -n "$$REDRIVE_TEST_KAFKA" ]; then exit 0; fi; \
+	$(WITH_JAVA); \
 	PYTHONPATH=tests $(BIN)/python -m support.kafka_server
+
+elasticmq: $(READY) ## Fetch ElasticMQ, which plays SQS, as Kafka is
+	@if [ -n "$$REDRIVE_TEST_ELASTICMQ" ]; then exit 0; fi; \
+	$(WITH_JAVA); \
+	PYTHONPATH=tests $(BIN)/python -m support.elasticmq_server
 
 # Debian's own, for the tests of the console: Playwright's programs drive it, and its own browser is not needed.
 chromium: ## Install chromium if the tests would miss it
@@ -110,6 +117,21 @@ chromium: ## Install chromium if the tests would miss it
 	  echo 'no chromium here, so the tests of the console will be skipped: apt-get install chromium (as root)'; \
 	fi
 
+# Its own programs check metrics and rules, and scrape in the tests. Debian's package starts a server when it is
+# installed, as RabbitMQ's does.
+prometheus: ## Install Prometheus's programs if the tests would miss them
+	@if command -v promtool >/dev/null && command -v prometheus >/dev/null; then \
+	  exit 0; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  export DEBIAN_FRONTEND=noninteractive; policy=/usr/sbin/policy-rc.d; kept=$$policy.redrive-tests; \
+	  if [ -e $$policy ]; then mv $$policy $$kept; fi; \
+	  trap 'rm -f '$$policy'; if [ -e '$$kept' ]; then mv '$$kept' '$$policy'; fi' EXIT; trap 'exit 130' INT TERM; \
+	  printf '#!/bin/sh\nexit 101\n' > $$policy && chmod 755 $$policy && \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus; \
+	else \
+	  echo 'no promtool here, so its tests will be skipped: apt-get install prometheus (as root)'; \
+	fi
+
 # A program of others that writes clients from our OpenAPI; apart, for it needs other versions than we do.
 GENERATOR := $(VENV)/generator/.ready
 
@@ -118,22 +140,33 @@ $(GENERATOR): $(READY)
 	$(VENV)/generator/bin/python -m pip install --quiet --disable-pip-version-check 'openapi-python-client==0.29.1'
 	@touch $(GENERATOR)
 
-test: setup postgres rabbitmq kafka chromium $(GENERATOR) console-test ## Run all tests (ARGS="-n 0 -k name" for some, in one process)
+# For the tests' emulator of Service Bus, and for mypy, which reads it. It has to be compiled, which nobody should wait
+# for who only wants to run.
+EMULATOR := $(VENV)/.emulator
+
+$(EMULATOR): $(READY)
+	@if ! command -v cc >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends gcc libc6-dev; \
+	fi
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[emulator]'
+	@touch $(EMULATOR)
+
+test: setup postgres rabbitmq kafka elasticmq chromium prometheus $(GENERATOR) $(EMULATOR) console-test ## Run all tests (ARGS="-n 0 -k name" for some, in one process)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
-lint: setup console-lint ## ruff, mypy, import-linter; eslint, tsc, types and size of the console
+lint: setup $(EMULATOR) console-lint ## ruff, mypy, import-linter; eslint, tsc, types and size of the console
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: setup ## List the benchmarks, or run one: make bench NAME=embedded (ARGS="--letters 100000" for some)
+bench: setup $(if $(filter servicebus,$(NAME)),$(EMULATOR)) ## List the benchmarks, or run one: make bench NAME=embedded (ARGS="--letters 100000" for some)
 	@$(BIN)/python -m bench $(NAME) $(ARGS)
 
 screenshots: setup chromium ## Pictures of the console's pages into docs/images (ARGS="overview run" for some)
 	@$(BIN)/python -m tools.screenshots $(ARGS)
 
-chaos: setup postgres rabbitmq kafka ## The long kill tests: make chaos KILLS=2000
+chaos: setup postgres rabbitmq kafka elasticmq $(EMULATOR) ## The long kill tests: make chaos KILLS=2000
 	@PYTHONPATH=tests $(BIN)/python -m support.debian_13
 	REDRIVE_TEST_RABBITMQ_4=1 REDRIVE_CHAOS_KILLS=$(or $(KILLS),2000) REDRIVE_ENGINE_KILLS=$(or $(ENGINE_KILLS),500) \
 	  REDRIVE_STATEFUL_STEPS=$(or $(STEPS),500000) REDRIVE_API_CASES=$(or $(CASES),50000) $(BIN)/python -m pytest tests/chaos tests/stateful tests/acceptance/test_api_schema.py tests/contract/test_search_equivalence.py $(ARGS)

@@ -10,6 +10,7 @@ from bench.tables import table, write_readme
 BENCHMARKS = {
     "policy": "what a successful call through the policy costs, against stamina, tenacity and backoff",
     "embedded": "embedded broker: send, handle, acknowledge, against SqliteHuey and raw sqlite3",
+    "observability": "embedded broker: what metrics and traces cost where every message succeeds",
     "startup": "how long `redrive --help` takes",
     "store": "PostgreSQL store: questions at a million letters, against S1's table (--letters N, --keep FOLDER)",
     "preview": "preview of a redrive run at a million letters (--letters N, --keep FOLDER, --files FOLDER)",
@@ -19,7 +20,9 @@ BENCHMARKS = {
     "console": "the console's pages in chromium at a million letters (--letters N, --keep FOLDER)",
     "timing": "whether the time that a wrong token takes tells how wrong it is",
     "rabbitmq": "RabbitMQ: messages per second, against pika, aio-pika, FastStream, Dramatiq, Celery, Taskiq",
+    "servicebus": "Azure Service Bus on the emulator: messages per second, against the SDK's own loop",
     "kafka": "Kafka: records per second, against confluent-kafka, aiokafka and FastStream on both",
+    "sqs": "SQS as ElasticMQ plays it: messages per second, against a loop of aiobotocore's own client",
 }
 
 
@@ -27,9 +30,9 @@ def main(arguments: list[str]) -> int:
     if not arguments:
         print("make bench NAME=…")
         for name, about in BENCHMARKS.items():
-            print(f"  {name:<10} {about}")
-        print("  seed       fill a PostgreSQL in a folder with letters: --keep FOLDER, --letters N")
-        print("  tables     write bench/README.md from the last results")
+            print(f"  {name:<13} {about}")
+        print("  seed          fill a PostgreSQL in a folder with letters: --keep FOLDER, --letters N")
+        print("  tables        write bench/README.md from the last results")
         return 0
     name, *options = arguments
     if name == "tables":

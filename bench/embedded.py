@@ -18,11 +18,12 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from huey import SqliteHuey
 
 from bench.measuring import Aim, Benchmark
-from redrive import wiring
+from redrive import metrics_wiring, wiring
 from redrive.app import App
 from redrive.settings import Settings
 from redrive.telemetry.logs import configure_logs
@@ -32,23 +33,40 @@ BARE = b"x" * 256
 BODY = {"order_id": 123, "note": "x" * 220}
 
 
+class Took(NamedTuple):
+    """Seconds of one run; `cpu`: the processor's per message, all threads together, after a fifth of them."""
+
+    sending: float
+    handling: float
+    cpu: float
+
+
 def redrive(case: str, together: int) -> float:
     count = MESSAGES[case]
+    took = run_redrive(count, together)
+    return count / (took.sending + took.handling)
+
+
+def run_redrive(count: int, together: int, **sections: object) -> Took:
+    """`sections` are further settings."""
     with tempfile.TemporaryDirectory() as folder:
-        return asyncio.run(_redrive(Path(folder), count, together))
+        return asyncio.run(_redrive(Path(folder), count, together, sections))
 
 
-async def _redrive(folder: Path, count: int, together: int) -> float:
+async def _redrive(folder: Path, count: int, together: int, sections: dict[str, object]) -> Took:
     app = App("bench")
-    done = 0
+    done, warm, cpu = 0, count // 5, 0.0
     finished = asyncio.Event()
 
     @app.handler("orders", concurrency=together)
     async def handle(order: dict[str, object]) -> None:
-        nonlocal done
+        nonlocal done, cpu
         assert order
         done += 1
+        if done == warm:
+            cpu = time.process_time()
         if done == count:
+            cpu = (time.process_time() - cpu) / (count - warm)
             finished.set()
 
     settings = Settings.model_validate(
@@ -57,17 +75,20 @@ async def _redrive(folder: Path, count: int, together: int) -> float:
             "store": {"url": f"sqlite:///{folder}/store.db"},
             "spool": {"folder": folder / "spool"},
             "journal": {"path": folder / "journal.db"},
+            **sections,
         }
     )
     async with wiring.worker(app, settings) as worker:
         started = time.perf_counter()
         for _ in range(count // together):
             await asyncio.gather(*(app.send("orders", BODY) for _ in range(together)))
-        working = asyncio.create_task(worker.run(drain=False))
-        await finished.wait()
-        worker.stop()
-        await working
-        return count / (time.perf_counter() - started)
+        sent = time.perf_counter()
+        async with metrics_wiring.of_worker(worker, settings):
+            working = asyncio.create_task(worker.run(drain=False))
+            await finished.wait()
+            worker.stop()
+            await working
+        return Took(sent - started, time.perf_counter() - sent, cpu)
 
 
 def huey(case: str) -> float:

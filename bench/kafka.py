@@ -112,7 +112,7 @@ def main(*options: str) -> None:
         topics = Topics(kafka)
         table = Table(benchmark, Servers(kafka.address, topics, postgres), given)
         benchmark.facts.update(postgres.facts())
-        _, version, _ = kafka_programs.folder().name.split("-")
+        _, version, _ = kafka_programs.KAFKA.folder.name.split("-")
         benchmark.facts["Kafka"] = f"{version} on the same machine, one broker with 512 MiB, its files in memory"
         for size in SIZES:
             for percent in PERCENTS:

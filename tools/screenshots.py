@@ -26,7 +26,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from redrive import wiring
 from redrive.configuration import load
-from redrive.privacy_wiring import privacy_of
+from redrive.privacy_wiring import maskers_of, privacy_of
 from redrive.stores import open_store
 from redrive.transports import open_transport
 from tools.incident import APPROVED_ABOVE, Incident, StoryClock
@@ -80,6 +80,7 @@ def _shots(found: dict[str, str]) -> list[Shot]:
     letter, edited = f"/letters/{found['letter']}", f"/letters/{found['edited']}"
     return [
         Shot("overview", "/", "What broke", narrow=True),
+        Shot("alerts", "/alerts", "New failure", narrow=True),
         Shot("groups", "/groups", "GatewayTimeout"),
         Shot("group", f"/groups/{found['group']}", "What they have in common", narrow=True),
         Shot("letters", "/letters#q=queue%3Apayments", "GatewayTimeout", narrow=True),
@@ -106,7 +107,7 @@ async def _fill(folder: Path) -> None:
     store = open_store(url, clock=clock, **given)
     store.belong_to(settings.app.environment)
     transport = open_transport(f"embedded:///{folder}/redrive-broker.db")
-    await Incident(store, transport, clock, datetime.now(UTC)).tell()
+    await Incident(store, transport, clock, maskers_of(settings), datetime.now(UTC)).tell()
     await transport.close()
     await store.close()
 

@@ -17,12 +17,15 @@ from msgspec import UNSET, UnsetType
 from redrive import faults
 from redrive.access import Permission
 from redrive.account_actions import AccessPolicy, AccountActions
+from redrive.alert_actions import AlertActions
 from redrive.audit_actions import AuditActions
 from redrive.dead_letter import TRANSITIONS, DeadLetter, Status, Transition
 from redrive.denials import Denials
+from redrive.doctor_actions import DoctorActions
 from redrive.doubt_actions import DoubtActions
 from redrive.duration import seconds
 from redrive.environment_actions import EnvironmentActions
+from redrive.erasure_actions import ErasureActions
 from redrive.errors import NotFound, Refused, UsageError
 from redrive.importing import Imported, Importer
 from redrive.insight_actions import InsightActions
@@ -32,8 +35,8 @@ from redrive.ledger import LETTERS, Deed, Subject
 from redrive.letter_query import Count, LetterQuery, Place
 from redrive.loaded import Loaded
 from redrive.monitor import Verdict, judge
+from redrive.move_actions import MoveActions
 from redrive.pace import Pace
-from redrive.privacy.encryption.file_keys import NO_KEYS
 from redrive.privacy.maskers import Maskers
 from redrive.queue_actions import QueueActions
 from redrive.readable import readable
@@ -44,7 +47,6 @@ from redrive.run_policy import RunPolicy
 from redrive.search import unparse
 from redrive.search_terms import FieldTerm
 from redrive.splice import with_payload
-from redrive.upkeep.archive import Archive
 from redrive.upkeep.clock_note import ClockNote
 from redrive.upkeep.retention import Retained, Retention
 
@@ -56,14 +58,16 @@ if TYPE_CHECKING:
     from redrive.access import Identity
     from redrive.clock import Clock
     from redrive.duration import Duration
+    from redrive.examining import Doctor
     from redrive.message import Headers, Message
-    from redrive.privacy.encryption.file_keys import FileKeys
     from redrive.run import Run
     from redrive.statistics import Statistics
     from redrive.stores import DeadLetterStore, RunStore
     from redrive.stores.insight_store import InsightStore
+    from redrive.telemetry.spans import Spans
     from redrive.transports import Transport
     from redrive.transports.inspection import Inspector
+    from redrive.upkeep.archive import Archive
 
     Progress = Callable[[int], None]  # told how many more are done
 
@@ -106,6 +110,10 @@ class Actions(
     IntakeActions,
     EnvironmentActions,
     KeyActions,
+    ErasureActions,
+    DoctorActions,
+    AlertActions,
+    MoveActions,
 ):
     """`who` is whoever opened the desk; every change is written down under that name."""
 
@@ -122,6 +130,8 @@ class Actions(
         masks: Maskers | None = None,
         access: AccessPolicy | None = None,
         loaded: Loaded | None = None,
+        doctor: Doctor | None = None,
+        spans: Spans | None = None,
     ) -> None:
         self._store = store
         self._runs = cast("RunStore", store)  # every driver of ours is one
@@ -135,6 +145,8 @@ class Actions(
         self._masks = masks or Maskers()
         self._access = access or AccessPolicy()
         self._loaded = loaded or Loaded()
+        self._doctor = doctor
+        self._spans = spans
 
     # Looking
 
@@ -237,14 +249,12 @@ class Actions(
 
     # Keeping
 
-    async def retention(self, archive: Path | None, *, clock_note: Path, keys: FileKeys = NO_KEYS) -> Retention:
-        """Takes old settled letters out of the store, into archives in that folder; None: into none. `keys` say
-        whether archives are sealed, and open those that are.
-        """
+    async def retention(self, archive: Archive | None, *, clock_note: Path) -> Retention:
+        """Takes old settled letters out of the store, into that archive; None: into none."""
         await self._may_everywhere(Permission.PURGE)
         return Retention(
             store=self._store,
-            archive=None if archive is None else Archive(archive, keys),
+            archive=archive,
             clock=self._clock,
             clock_note=ClockNote(clock_note),
             actor=self._who.name,
@@ -432,10 +442,18 @@ class Actions(
             return datetime.min.replace(tzinfo=UTC)  # nothing is that old
 
     def _redriver(self, *, to_origin: bool = False) -> Redriver:
-        return Redriver(store=self._store, transport=self._transport, actor=self._by(), to_origin=to_origin)
+        return Redriver(
+            store=self._store,
+            transport=self._transport,
+            actor=self._by(),
+            to_origin=to_origin,
+            spans=self._spans,
+        )
 
     def _reprocessor(self) -> Reprocessor:
-        return Reprocessor(store=self._store, transport=self._transport, redriver=self._redriver())
+        return Reprocessor(
+            store=self._store, transport=self._transport, redriver=self._redriver(), spans=self._spans
+        )
 
 
 async def _as_it_is(letter: DeadLetter) -> DeadLetter:

@@ -17,9 +17,11 @@ from redrive.policy import Decision, Drop, FailurePolicy, RetryAfter, SendToDead
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Sequence
 
     from redrive.clock import Clock
+    from redrive.telemetry.counts import HandlerCounts
+    from redrive.telemetry.spans import Spans
     from redrive.threads import HandlerThreads
     from redrive.transports import Delivery
 
@@ -49,7 +51,8 @@ class Attempts:
         timeout: float | None,
         clock: Clock,
         host: Host,
-        observe: Callable[[Failure | None], None],
+        counts: HandlerCounts,
+        spans: Spans | None = None,
     ) -> None:
         self.handler = handler
         self.policy = policy
@@ -58,7 +61,8 @@ class Attempts:
         self._timeout = timeout
         self._clock = clock
         self._host = host
-        self._observe = observe
+        self._counts = counts
+        self._spans = spans
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, delivery: Delivery, before: Failed | None = None) -> Failed | None:
@@ -68,10 +72,12 @@ class Attempts:
         failures = before.failures if before is not None else attempts_in(delivery.trail) if delivery.trail else ()
         attempt = _attempt(delivery, failures) if failures else delivery.attempt
         loop = self._loop = self._loop or asyncio.get_running_loop()  # once: asking is dear
-        timeout = self._timeout
+        timeout, spans, name = self._timeout, self._spans, self.handler.name
         first_attempt_at = before.first_attempt_at if before else delivery.first_attempt_at
-        began = self._clock.monotonic()  # the time of day costs as much as all of this together, and few fail
+        monotonic = self._clock.monotonic
+        since = began = monotonic()  # the time of day costs as much as all of this together, and few fail
         while True:
+            span = None if spans is None else spans.handle(delivery, handler=name, attempt=attempt)
             try:
                 if not self.handler.is_async:
                     await self._threads.room()  # outside of the timeout: a call that was never made has not failed
@@ -80,19 +86,25 @@ class Attempts:
                 await (called if timeout is None else within(timeout, loop, called))
                 faults.point("worker.after_handler")
             except BaseException as error:  # whatever a handler raises is a failure to decide about
+                if span is not None:
+                    span.end(error)
                 if not _is_failure(error, asyncio.current_task(loop)):
                     raise
                 now = self._clock.now()
                 if first_attempt_at is None:
-                    first_attempt_at = now - timedelta(seconds=self._clock.monotonic() - began)
+                    first_attempt_at = now - timedelta(seconds=monotonic() - since)
                 failed = self._judge(error, attempt, failures, first_attempt_at, now)
+                self._counts.count_failure(monotonic() - began, dropped=isinstance(failed.decision, Drop))
             else:
-                self._observe(None)
+                self._counts.count_success(monotonic() - began)
+                if span is not None:
+                    span.end()
                 return None
             decision = failed.decision
             if not (isinstance(decision, RetryAfter) and decision.in_place):
                 return failed
             await self._clock.sleep(decision.delay)
+            began = monotonic()
             attempt, failures = attempt + 1, failed.failures
 
     def _call(self, delivery: Delivery) -> Awaitable[object]:
@@ -120,7 +132,6 @@ class Attempts:
             kind, decision = FailureKind.CRITICAL, SendToDeadLetter("it could not be judged")
             error = judging  # the handler's own is the context of it, and recorded with it
         failure = capture(error, attempt=attempt, at=now, kind=kind, handler=self.handler.name, host=self._host)
-        self._observe(None if isinstance(decision, Drop) else failure)  # to drop a message is no failure
         return Failed(decision, (*before, failure), first_attempt_at)
 
 

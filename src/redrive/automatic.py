@@ -108,7 +108,7 @@ class AutomaticRuns:
             await self._store.change_run(last.run.id, decided.change, by=by, seen=last.run.changed_at)
         except Refused:
             return  # somebody was quicker, and the next look judges that
-        log.info("a rule has changed its run", rule=rule.name, run=last.run.id, change=str(decided.change))
+        log.info("a rule has changed its run", rule=rule.name, run_id=last.run.id, change=str(decided.change))
 
     async def _make(self, rule: AutomaticRule, decided: Make, behind: str | None, now: datetime) -> None:
         probe = msgspec.structs.replace(rule.plan(now, since=decided.since).selection, limit=1)
@@ -145,4 +145,4 @@ def _for_rules(policy: RunPolicy) -> RunPolicy:
 
 
 def _tell(rule: AutomaticRule, run: Run) -> None:
-    log.info("a rule has made a run", rule=rule.name, run=run.id, letters=run.total, status=str(run.status))
+    log.info("a rule has made a run", rule=rule.name, run_id=run.id, letters=run.total, status=str(run.status))

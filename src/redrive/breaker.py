@@ -32,6 +32,8 @@ class Breaker:
         self._opened_at = 0.0
         self._wait = pause
         self.state = BreakerState.CLOSED
+        self.opened = 0
+        """How often it has."""
 
     def succeeded(self) -> None:
         if self.state is BreakerState.CLOSED and not self._failed:
@@ -61,12 +63,19 @@ class Breaker:
             return 0.0
         return max(0.0, self._opened_at + self._wait - now)
 
+    def holds_up(self, now: float) -> bool:
+        """Whether messages wait because of it, as far as it can know: if none came to be tried for as long as a
+        pause, though one might have, there are none.
+        """
+        return self.state is not BreakerState.CLOSED and now < self._opened_at + self._wait + self._pause
+
     def probe(self) -> None:
         """One message is about to be tried."""
         self.state = BreakerState.PROBING
 
     def _open(self, now: float) -> bool:
         self.state = BreakerState.OPEN
+        self.opened += 1
         self._opened_at = now
         self._failed.clear()
         return True

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from redrive.transports import check_installed
 from redrive.transports.setup import Examined
 
 if TYPE_CHECKING:
@@ -44,10 +45,19 @@ def broker_setup(
     settings: Settings, app: App | None, queues: Sequence[str], *, delays: bool = False
 ) -> BrokerSetup:
     """`delays`: delay queues too, where they are else left to the retry that needs them first."""
+    check_installed(settings.broker.url.reveal())
     if settings.broker.on_kafka:
         from redrive.kafka_setup import KafkaSetup  # noqa: PLC0415  only those who use it
 
         return KafkaSetup(settings, app, queues)
+    if settings.broker.on_sqs:
+        from redrive.sqs_setup import SqsSetup  # noqa: PLC0415  as above
+
+        return SqsSetup(settings, queues)
+    if settings.broker.on_servicebus:
+        from redrive.servicebus_setup import ServiceBusSetup  # noqa: PLC0415  as above
+
+        return ServiceBusSetup(settings, queues)
     from redrive.rabbitmq_setup import RabbitSetup  # noqa: PLC0415  as above
 
     return RabbitSetup(settings, app, queues, delays=delays)
@@ -55,10 +65,19 @@ def broker_setup(
 
 async def missing_queues(settings: Settings, queues: Sequence[str]) -> list[str]:
     """Those of them that are not on the broker."""
+    check_installed(settings.broker.url.reveal())
     if settings.broker.on_kafka:
         from redrive.kafka_setup import missing_topics  # noqa: PLC0415  only those who use it
 
         return await missing_topics(settings, queues)
+    if settings.broker.on_sqs:
+        from redrive import sqs_setup  # noqa: PLC0415  as above
+
+        return await sqs_setup.missing_queues(settings, queues)
+    if settings.broker.on_servicebus:
+        from redrive import servicebus_setup  # noqa: PLC0415  as above
+
+        return await servicebus_setup.missing_queues(settings, queues)
     from redrive.rabbitmq_setup import missing  # noqa: PLC0415  as above
 
     return await missing(settings, queues)

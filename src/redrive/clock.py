@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import time
 from datetime import UTC, datetime
 from typing import Protocol
@@ -36,3 +38,8 @@ class SystemClock:
 def new_id() -> str:
     """A UUIDv7: unique, and sorts by the time it was made."""
     return str(uuid_utils.uuid7())
+
+
+def own_name() -> str:
+    """Of this process, such as no other has or had: a pid may come again, the id does not."""
+    return f"{socket.gethostname()} {os.getpid()} {new_id()}"

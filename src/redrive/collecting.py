@@ -125,6 +125,11 @@ class QueueCollector:
         return self._waiting and not busy and not self._giving_back.under_way
 
     @property
+    def connected(self) -> bool:
+        """Whether the broker and the store are there, as far as anybody knows."""
+        return self._broker.connected and not self._availability.away
+
+    @property
     def holding(self) -> int:
         """Messages that the store refused, and that stay in hand for a while."""
         return len(self._refused)

@@ -17,6 +17,7 @@ from redrive import garbage
 from redrive.collecting import NOBODY, PREFETCH, Collected, QueueCollector
 from redrive.errors import CorruptFile, Unreachable, UsageError
 from redrive.pace import Pace
+from redrive.transports import QueueDepth, capabilities_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from redrive.availability import Availability
     from redrive.clock import Clock
     from redrive.stores import DeadLetterStore
-    from redrive.transports import QueueDepth, Transport
+    from redrive.transports import Transport
 
 __all__ = ["Collected", "Collector"]
 
@@ -84,8 +85,16 @@ class Collector:
         ]
 
     @property
+    def store(self) -> DeadLetterStore:
+        return self._store
+
+    @property
     def collected(self) -> Mapping[str, Collected]:
         return {each.queue: each.collected for each in self._queues}
+
+    def connected(self, queue: str) -> bool:
+        """Whether broker and store are there for this queue."""
+        return any(each.connected for each in self._queues if each.queue == queue)
 
     async def backlog(self) -> int:
         """How many messages wait to be collected."""
@@ -166,7 +175,13 @@ class Collector:
 
     async def _depths(self) -> list[QueueDepth]:
         found = await self._transport.depths([each.queue for each in self._queues])
-        return [found[each.queue] for each in self._queues if each.queue in found]
+        return [self._reachable(found[each.queue], each) for each in self._queues if each.queue in found]
+
+    def _reachable(self, depth: QueueDepth, queue: QueueCollector) -> QueueDepth:
+        """Where messages come one by one, those behind one that is held are as good as in other hands."""
+        if not queue.holding or capabilities_of(self._transport, queue.queue).side_by_side:
+            return depth
+        return QueueDepth(0, depth.delayed, depth.leased + depth.ready)
 
     async def _tell_now_and_then(self) -> None:
         while True:

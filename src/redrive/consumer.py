@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from enum import Enum, auto
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,6 +34,8 @@ from redrive.in_order import InOrder
 from redrive.policy import Drop, RetryAfter
 from redrive.reconnection import Reconnection
 from redrive.telemetry.error_facts import error_facts
+from redrive.telemetry.spans import told
+from redrive.transports import capabilities_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from redrive.ordering import OrderedBy
     from redrive.settling import Settling
     from redrive.suspects import Suspects
+    from redrive.telemetry.spans import Spans
     from redrive.transports import Delivery, Transport
 
 log = structlog.get_logger("redrive.consumer")
@@ -53,6 +57,7 @@ _SETTLING = 2.0
 _GIVING_BACK = 5.0
 _LEAVING = 5.0
 _PLACES = 10
+_FETCHED_AHEAD = 2
 """Messages in hand for each that may run, where that takes nothing from others: in an ordered queue they may wait
 behind one another, and letters are written to the store together.
 """
@@ -67,17 +72,20 @@ class _Phase(Enum):
 class ConsumerOptions(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 10
     prefetch: int | None = None
-    """None: as many as `concurrency`; ten times as many of an ordered queue, and where no consumers compete."""
+    """None: as many as `concurrency`; twice as many where they are fetched by requests, ten times as many of an
+    ordered queue, and where no consumers compete.
+    """
     grace: float = 30.0
     breaker_failures: int = 20
     breaker_pause: float = 30.0
     breaker_dead_letters: bool = False
     """S0's other choice: while the breaker is open, dead-letter instead of waiting."""
 
-    def in_hand(self, *, ordered: bool, competing: bool) -> int:
+    def in_hand(self, *, ordered: bool, competing: bool, by_requests: bool) -> int:
         """How many messages may be fetched and not settled."""
         # What one of competing consumers holds without need, the others miss.
-        return self.prefetch or self.concurrency * (1 if competing and not ordered else _PLACES)
+        places = _PLACES if ordered or not competing else _FETCHED_AHEAD if by_requests else 1
+        return self.prefetch or self.concurrency * places
 
 
 class Consumer:
@@ -92,6 +100,7 @@ class Consumer:
         options: ConsumerOptions,
         clock: Clock,
         ordered_by: OrderedBy | None = None,
+        spans: Spans | None = None,
     ) -> None:
         self.queue = queue
         self.breaker = Breaker(failures=options.breaker_failures, pause=options.breaker_pause)
@@ -104,19 +113,35 @@ class Consumer:
         self._giving_back = GivingBack(transport)
         self._order: InOrder | None = None
         at_once, ordered = options.concurrency, ordered_by is not None
-        self._prefetch = options.in_hand(ordered=ordered, competing=transport.capabilities.competing)
+        can = self._capabilities = capabilities_of(transport, queue)
+        self._prefetch = options.in_hand(ordered=ordered, competing=can.competing, by_requests=can.by_requests)
         if ordered_by is not None:
             self._order = InOrder(ordered_by, settling=settling, concurrency=at_once, clock=clock)
             at_once = self._prefetch
-        self._crew = Crew(at_once, self._prefetch, self._process, self._forsaken)
+        handle = self._process if spans is None else partial(self._followed, spans)
+        self._crew = Crew(at_once, self._prefetch, handle, self._forsaken)
         self._taking: asyncio.Task[None] | None = None
         self._stopped = False
         self._broker = Reconnection(queue, transport=transport, clock=clock)
 
     @property
     def ready(self) -> bool:
-        """Whether it consumes: the broker is there, a sink takes letters, the breaker is closed."""
-        return self._broker.connected and self._settling.durable and self.breaker.state is BreakerState.CLOSED
+        """Whether it consumes: the broker is there, a sink takes letters, the breaker holds nothing up."""
+        return self._broker.connected and self._settling.durable and not self.held_up
+
+    @property
+    def held_up(self) -> bool:
+        """Whether the breaker has stopped consumption, or one message is being tried. An open one of a queue to
+        which nothing comes would else be told as trouble until something does.
+        """
+        if self.breaker.state is BreakerState.CLOSED:
+            return False
+        return self._crew.busy or self.breaker.holds_up(self._clock.monotonic())
+
+    @property
+    def in_hand(self) -> int:
+        """Messages that are handled or settled right now."""
+        return len(self._crew.running)
 
     @property
     def busy(self) -> bool:
@@ -221,6 +246,10 @@ class Consumer:
             log.error("a delivery could not be settled", queue=self.queue, **error_facts(error))
         self._giving_back.start(delivery)
 
+    async def _followed(self, spans: Spans, delivery: Delivery) -> None:
+        with told(spans.receive(delivery)):
+            await self._process(delivery)
+
     async def _process(self, delivery: Delivery) -> None:
         try:
             faults.point("worker.received")
@@ -260,7 +289,7 @@ class Consumer:
         if not isinstance(failed.decision, Drop):
             self._count(failed.failures[-1], delivery)
         await self._settling.failed(delivery, failed)
-        return isinstance(failed.decision, RetryAfter) and not self._transport.capabilities.durable_retries
+        return isinstance(failed.decision, RetryAfter) and not self._capabilities.durable_retries
 
     def _count(self, failure: Failure, delivery: Delivery) -> None:
         if failure.kind is not FailureKind.TRANSIENT:

@@ -20,6 +20,8 @@ import msgspec
 from redrive import faults
 from redrive.dialects import Arrival, read
 from redrive.errors import LeaseLost, PublishRefused, UsageError
+from redrive.redriving import sender
+from redrive.transports import capabilities_of
 from redrive.volley import Volley
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from redrive.message import Message
     from redrive.pace import Pace
+    from redrive.telemetry.spans import Spans
     from redrive.transports import Delivery, Names, Transport
 
 IN_FLIGHT = 100
@@ -48,7 +51,9 @@ class Drained(msgspec.Struct, frozen=True):
     refused: int = 0
     """The broker would not have them in their own queue; left in the dead-letter queue."""
     untried: int = 0
-    """Behind so many that had to be left that the command stopped: they are held, and must be few (G7)."""
+    """Behind so many that had to be left that the command stopped: they are held, and must be few (G7). Where a
+    queue comes one by one, behind any.
+    """
     not_met: int = 0
     """Counted at the start and never received: somebody else took them, or has them in hand."""
 
@@ -72,8 +77,9 @@ def home_of(name: str, names: Names) -> str:
 class DeadLetterQueue:
     """One dead-letter queue of the broker."""
 
-    def __init__(self, name: str, *, transport: Transport) -> None:
+    def __init__(self, name: str, *, transport: Transport, spans: Spans | None = None) -> None:
         self._name = name
+        self._spans = spans
         self._transport = transport
         self.home = home_of(name, transport.names)
 
@@ -92,7 +98,7 @@ class DeadLetterQueue:
         """Sends `at_most` messages home, as many as lay there at `cut_off`. What was sent and is met again is left
         if it was put there later than that; where the broker or the caller gives no time, it is sent.
         """
-        passage = _Passage(self._transport, cut_off, on_progress)
+        passage = _Passage(self._transport, cut_off, on_progress, self._spans)
         async with aclosing(self._transport.receive(self._name, prefetch=IN_FLIGHT)) as receiving:
             taking = asyncio.create_task(passage.take_all(receiving, at_most, pace))
             try:
@@ -105,29 +111,40 @@ class DeadLetterQueue:
             taking.result()
         passage.check()
         left = at_most - passage.met
-        untried, not_met = (left, 0) if passage.full else (0, left)
+        untried, not_met = (left, 0) if passage.full or self._is_held_up(passage) else (0, left)
         return Drained(passage.sent, passage.came_back, passage.refused, untried, not_met)
 
     async def _until_all_or_gone(self, taking: asyncio.Task[None], passage: _Passage) -> None:
-        """Gone: somebody else has taken the rest."""
+        """Gone: somebody else has taken the rest, or it waits behind what is kept."""
         empty, begun = 0, -1
         while empty < _EMPTY_LOOKS and not (await asyncio.wait({taking}, timeout=_PATIENCE))[0]:
             nothing_came = passage.expecting and passage.begun == begun and not passage.busy
             begun = passage.begun
-            empty = empty + 1 if nothing_came and (await self.backlog()).ready == 0 else 0
+            gone = nothing_came and (self._is_held_up(passage) or (await self.backlog()).ready == 0)
+            empty = empty + 1 if gone else 0
+
+    def _is_held_up(self, passage: _Passage) -> bool:
+        """What comes one by one does not come while one before it is kept."""
+        return bool(passage.kept) and not capabilities_of(self._transport, self._name).side_by_side
 
 
 class _Passage:
     """The messages of one command on their way home, several at a time."""
 
     def __init__(
-        self, transport: Transport, cut_off: datetime | None, on_progress: Callable[[int], None] | None
+        self,
+        transport: Transport,
+        cut_off: datetime | None,
+        on_progress: Callable[[int], None] | None,
+        spans: Spans | None,
     ) -> None:
+        follow = None if spans is None else spans.redrive
         self._transport = transport
+        self._send_home = sender(transport, to_origin=False, follow=follow)
         self._cut_off = cut_off
         self._on_progress = on_progress
         self._seen: set[tuple[str, bytes]] = set()
-        self._volley = Volley(transport)
+        self._volley = Volley(transport, follow)
         self._flying: dict[int, Delivery] = {}
         self._by_themselves: set[asyncio.Task[None]] = set()
         self._settling = asyncio.create_task(self._settle())
@@ -201,7 +218,7 @@ class _Passage:
 
     async def _send(self, delivery: Delivery, message: Message, home: str) -> None:
         try:
-            await self._transport.send(message, queue=home)
+            await self._send_home(message, queue=home)
         except PublishRefused as refused:
             await self._became(delivery, refused)
         else:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from redrive.account_actions import MadeToken
     from redrive.accounts import ApiToken, User
     from redrive.actions import Changed
+    from redrive.alerts.incident import Incident
     from redrive.dead_letter import DeadLetter, FailureGroup, Happening, Transition, Verdict
     from redrive.duration import Duration
     from redrive.ledger import LedgerEntry, LedgerQuery
@@ -167,6 +168,20 @@ class RunDesk(Protocol):
     async def carry_out(self, run_id: str, *, on_progress: Callable[[Run], None] | None = None) -> Run: ...
 
 
+class AlertDesk(Protocol):
+    async def incidents(self, *, firing: bool = False, limit: int = 50) -> list[Incident]: ...
+
+    async def incident(self, incident_id: str) -> Incident: ...
+
+    async def acknowledge(self, incident_id: str, reason: str = "") -> Incident: ...
+
+    async def snooze(self, incident_id: str, wait: Duration, reason: str = "") -> Incident: ...
+
+    async def wake(self, incident_id: str, reason: str = "") -> Incident: ...
+
+    async def resolve_incident(self, incident_id: str, reason: str = "") -> Incident: ...
+
+
 class AuditDesk(Protocol):
     async def ledger(self, query: LedgerQuery) -> list[LedgerEntry]: ...
 
@@ -195,5 +210,5 @@ class AccountDesk(Protocol):
     async def enable_user(self, name: str, reason: str = "") -> User: ...
 
 
-class Desk(LetterDesk, GroupDesk, NumberDesk, RunDesk, AuditDesk, AccountDesk, Protocol):
+class Desk(LetterDesk, GroupDesk, NumberDesk, RunDesk, AlertDesk, AuditDesk, AccountDesk, Protocol):
     """Everything that works through a server as well as at the store."""

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from redrive.redriving import Outcome
     from redrive.run import Run
     from redrive.stores import RunStore
+    from redrive.telemetry.spans import Spans
     from redrive.transports import Transport
 
 
 class DoubtActions(Standing):
     _runs: RunStore
     _transport: Transport
+    _spans: Spans | None
     _clock: Clock
 
     async def take_as_sent(self, run: Run, reason: str, *, at_most: int | None = None) -> int:
@@ -52,6 +54,7 @@ class DoubtActions(Standing):
             transport=self._transport,
             actor=self._by(),
             to_origin=run.plan.to_origin,
+            spans=self._spans,
         )
 
         async def take(number: int) -> list[Claim]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from enum import Enum, auto
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from redrive.dead_letter import Claim
     from redrive.run import Taken
     from redrive.stores import RunStore
+    from redrive.telemetry.spans import Spans
     from redrive.transports import Transport
 
 log = structlog.get_logger("redrive.engine")
@@ -71,6 +73,7 @@ class RunExecution:
         key: bytes,
         lease: float,
         in_flight: int,
+        spans: Spans | None = None,
     ) -> None:
         self._id = run.id
         self._portion = max(1, in_flight // 2)
@@ -79,7 +82,8 @@ class RunExecution:
         self._clock = clock
         self._by = Actor(owner)
         self._key = key
-        self._send = sender(transport, to_origin=run.plan.to_origin)
+        self._follow = None if spans is None else partial(spans.redrive, stamped=True, run_id=run.id)
+        self._send = sender(transport, to_origin=run.plan.to_origin, follow=self._follow)
         self._quick = None if run.plan.to_origin else transport
         self._brakes = Brakeman(run, store=store, transport=transport, clock=clock)
         self._windows: set[asyncio.Task[None]] = set()
@@ -88,14 +92,15 @@ class RunExecution:
 
     async def carry_out(self) -> None:
         """Until the run has ended, or does not run any more. Cancelled, it lets go of what it has not sent."""
-        watching = asyncio.create_task(self._watch())
-        try:
-            while not self._halted.is_set():
-                await self._step()
-        finally:
-            self._halted.set()
-            watching.cancel()
-            await asyncio.gather(watching, *self._windows, return_exceptions=True)
+        with structlog.contextvars.bound_contextvars(run_id=self._id):  # whoever logs meanwhile
+            watching = asyncio.create_task(self._watch())
+            try:
+                while not self._halted.is_set():
+                    await self._step()
+            finally:
+                self._halted.set()
+                watching.cancel()
+                await asyncio.gather(watching, *self._windows, return_exceptions=True)
 
     async def _step(self) -> None:
         """Windows are sent in the background, so that the next one is taken meanwhile; two at most."""
@@ -119,7 +124,7 @@ class RunExecution:
         self._room.release()
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            log.error("a window of a run was not marked", run=self._id, **error_facts(error))
+            log.error("a window of a run was not marked", **error_facts(error))
 
     async def _wait(self, taken: Taken) -> None:
         if taken.waiting is None:
@@ -156,7 +161,7 @@ class RunExecution:
         begins = self._clock.monotonic() + taken.begins_in
         places: dict[asyncio.Task[Settled | _Unsent], int] = {}
         last: dict[str | None, asyncio.Task[Settled | _Unsent]] = {}
-        volley = Volley(self._quick)
+        volley = Volley(self._quick, self._follow)
         for at, claim in sorted(enumerate(taken.claims), key=_in_lanes_by_id):
             if taken.spacing == 0 and self._goes_at_once(volley, at, claim):
                 continue
@@ -265,9 +270,9 @@ class RunExecution:
         except TransitionRefused:
             return  # somebody else was quicker, and it does not run either way
         except Unreachable as away:  # whoever carries it out next meets the same
-            log.warning("a run could not be changed", run=self._id, change=str(change), **error_facts(away))
+            log.warning("a run could not be changed", change=str(change), **error_facts(away))
             return
-        log.info("a run has been changed", run=self._id, change=str(change), reason=why)
+        log.info("a run has been changed", change=str(change), reason=why)
 
 
 def _in_lanes_by_id(numbered: tuple[int, Claim]) -> str:
@@ -302,14 +307,21 @@ class RedriveEngine:
         owner: str,
         lease: float = _LEASE,
         in_flight: int = WINDOW,
+        spans: Spans | None = None,
     ) -> None:
         self._store = store
         self._lease = lease
         self._in_flight = in_flight
+        self._spans = spans
         self._transport = transport
         self._clock = clock
         self._owner = owner
         self._executions: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def under_way(self) -> int:
+        """Runs that it carries out right now."""
+        return len(self._executions)
 
     async def serve(self) -> None:
         """Until it is cancelled. A store that goes away is waited for."""
@@ -358,6 +370,7 @@ class RedriveEngine:
             key=key,
             lease=self._lease,
             in_flight=self._in_flight,
+            spans=self._spans,
         )
         task = self._executions[run.id] = asyncio.create_task(execution.carry_out())
         task.add_done_callback(lambda done: self._ended(run.id, done))
@@ -367,4 +380,4 @@ class RedriveEngine:
         self._executions.pop(run_id, None)
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            log.error("a run was interrupted, it goes on by itself", run=run_id, **error_facts(error))
+            log.error("a run was interrupted, it goes on by itself", run_id=run_id, **error_facts(error))

@@ -18,6 +18,8 @@ RedriveError
 │   └── CorruptFile       a file of ours is damaged
 ├── PublishRefused        the broker said no; `permanent` is data
 ├── TrailTooLong          the message fits, the story of its failures does not; `room` is data
+├── NotDelivered          a channel did not take an alert; `permanent` is data
+├── Unfinished            it took longer than it may; nothing was changed
 ├── LeaseLost             somebody else holds this delivery now
 └── NotDurable            no sink could make a failure durable
 
@@ -168,12 +170,24 @@ class PublishRefused(RedriveError):
         self.permanent = permanent
 
 
+class NotDelivered(RedriveError):
+    """Nobody was told, as far as is known. Permanent: trying again would not help."""
+
+    def __init__(self, text: str, *, permanent: bool, remedy: str = "") -> None:
+        super().__init__(text, remedy=remedy)
+        self.permanent = permanent
+
+
 class TrailTooLong(RedriveError):
     """Nothing was sent. With a trail of at most `room` bytes (0: none) the message fits."""
 
     def __init__(self, room: int) -> None:
         super().__init__(f"the broker takes no more than {room} bytes of failures with this message")
         self.room = room
+
+
+class Unfinished(RedriveError):
+    """A look at something took longer than it may."""
 
 
 class LeaseLost(RedriveError):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
-if TYPE_CHECKING:
-    from redrive.message import Message
+from redrive.origin_bytes import OriginBytes
 
 MAGIC = b"kafka\x00"
-_encoder = msgspec.msgpack.Encoder()
 
 
 class Origin(msgspec.Struct, frozen=True, array_like=True):
@@ -31,19 +27,5 @@ class Origin(msgspec.Struct, frozen=True, array_like=True):
         return f"topic {self.topic}, partition {self.partition}, offset {self.offset}{by}"
 
 
-_decoder = msgspec.msgpack.Decoder(Origin)
-
-
-def origin_of(message: Message) -> Origin | None:
-    """None for a message that was made here, or came from a broker of another kind."""
-    raw = message.properties
-    if raw is None or not raw.startswith(MAGIC):
-        return None
-    try:
-        return _decoder.decode(raw[len(MAGIC) :])
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-
-
-def properties_of(origin: Origin) -> bytes:
-    return MAGIC + _encoder.encode(origin)
+_bytes = OriginBytes(MAGIC, Origin)
+origin_of, properties_of = _bytes.of, _bytes.encode

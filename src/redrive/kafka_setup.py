@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from redrive.settings import Settings
     from redrive.transports.kafka.administration import Administration
-    from redrive.transports.kafka.setting_up import Examined
     from redrive.transports.kafka.transport import KafkaTransport
+    from redrive.transports.setup import PlainExamined
 
 _COMPARED = {"partitions": "partitions", "replication": "replication", "max_message_bytes": "max.message.bytes"}
 
@@ -60,7 +60,7 @@ class KafkaSetup:
 
     async def complete(self, examined: BrokerExamined) -> BrokerExamined:
         async with _administration(self._settings) as administration:
-            mine = cast("tuple[Examined, ...]", examined.queues)
+            mine = cast("tuple[PlainExamined, ...]", examined.queues)
             return BrokerExamined(examined.told, tuple([await complete(administration, each) for each in mine]))
 
     def _own_topics(self) -> set[str]:

@@ -30,7 +30,8 @@ NAMED = 100
 """Ids that a row names; of more it holds the number and a digest."""
 
 LETTERS, RUN, GROUP, TOKEN, USER, STORE = "letters", "run", "group", "token", "user", "store"
-LEDGER, CHECKPOINT, DENIED, KEYS = "ledger", "checkpoint", "denied", "keys"
+LEDGER, CHECKPOINT, DENIED, KEYS, ERASURE, INCIDENT = "ledger", "checkpoint", "denied", "keys", "erasure", "alert"
+QUEUE = "queue"
 """Kinds of subjects."""
 
 SEAL_BROKEN, KEY_CHANGED, SIGNED = "seal broken", "key changed", "signed"

@@ -27,7 +27,10 @@ class LoadedRule(msgspec.Struct, frozen=True, kw_only=True):
 
 class LoadedRetention(msgspec.Struct, frozen=True, kw_only=True):
     keep: float = 90 * 86400.0
-    """Seconds that RESOLVED and DISCARDED letters are kept, since their status changed last."""
+    """Seconds that RESOLVED letters are kept, since their status changed last."""
+    keep_discarded: float = 90 * 86400.0
+    every: float | None = None
+    """Seconds after which servers take out what is older, by themselves. None: never."""
     archives: bool = True
     """What is taken out of the store goes into archives."""
 
@@ -41,6 +44,9 @@ class LoadedQueue(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of silence after which a redrive is assumed to have succeeded. None: never."""
     redrive_rate: float | None
     ordered_by: str | None
+    keep: float
+    """Seconds that its RESOLVED letters are kept."""
+    keep_discarded: float
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):

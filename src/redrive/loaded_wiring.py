@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from redrive.dead_letter import Status
 from redrive.loaded import Loaded, LoadedQueue, LoadedRetention, LoadedRule
+from redrive.retention_wiring import keep_rules
 
 if TYPE_CHECKING:
+    from redrive.keeping import KeepRules
     from redrive.run_policy import RunPolicy
     from redrive.settings import QueueSettings, RuleSettings, Settings
 
 
 def loaded_of(settings: Settings, policy: RunPolicy) -> Loaded:
+    rules = keep_rules(settings)
     return Loaded(
-        retention=LoadedRetention(keep=settings.retention.keep, archives=settings.retention.archive is not None),
+        retention=LoadedRetention(
+            keep=rules.otherwise.resolved,
+            keep_discarded=rules.otherwise.discarded,
+            every=settings.retention.every,
+            archives=settings.retention.archive is not None,
+        ),
         approval=policy.approval,
         rules=tuple(_rule(name, rule) for name, rule in settings.rules.items()),
-        queues={name: _queue(settings.for_queue(name)) for name in settings.queues},
+        queues={name: _queue(name, settings.for_queue(name), rules) for name in settings.queues},
         masking=settings.masking.enabled,
         encryption=settings.encryption.enabled,
     )
@@ -35,10 +44,12 @@ def _rule(name: str, rule: RuleSettings) -> LoadedRule:
     )
 
 
-def _queue(queue: QueueSettings) -> LoadedQueue:
+def _queue(name: str, queue: QueueSettings, rules: KeepRules) -> LoadedQueue:
     return LoadedQueue(
         expire_after=queue.dead_letters.expire_after,
         assume_after=queue.dead_letters.assume_after,
         redrive_rate=queue.redrive_rate,
         ordered_by=queue.ordered_by,
+        keep=rules.of(name, Status.RESOLVED),
+        keep_discarded=rules.of(name, Status.DISCARDED),
     )

@@ -8,7 +8,6 @@ from msgspec.structs import asdict
 
 from redrive.access import Permission, fits
 from redrive.standing import Standing
-from redrive.transports import filled_with
 from redrive.transports.inspection import QueueFigures
 
 if TYPE_CHECKING:
@@ -53,5 +52,5 @@ class QueueActions(Standing):
         if scope is None:
             return True
         names = self._transport.names
-        homes = (name, names.home_of_dead(name), filled_with(names.retry, name))
+        homes = (name, names.home_of_dead(name), names.home_of_retry(name))
         return any(fits(home, each) for home in homes if home is not None for each in scope)

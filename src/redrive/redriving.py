@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,6 +25,7 @@ from redrive.control import stamp
 from redrive.dead_letter import Actor, Status, Transition
 from redrive.errors import PublishRefused, Unreachable, UsageError
 from redrive.letter_query import LetterQuery
+from redrive.telemetry.spans import told
 from redrive.transports import OriginSending
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from redrive.message import Message
     from redrive.pace import Pace
     from redrive.stores import DeadLetterStore
+    from redrive.telemetry.spans import Follow, Spans
     from redrive.transports import Transport
 
 WINDOW = 20
@@ -72,15 +75,22 @@ class Redriver:
     """Sends named letters back, each at most once per call."""
 
     def __init__(
-        self, *, store: DeadLetterStore, transport: Transport, actor: Actor, to_origin: bool = False
+        self,
+        *,
+        store: DeadLetterStore,
+        transport: Transport,
+        actor: Actor,
+        to_origin: bool = False,
+        spans: Spans | None = None,
     ) -> None:
         """`to_origin`: to the exchange the producer sent to, and so to every queue bound there. UsageError if the
-        broker has none.
+        broker has none. `spans`: who follows what is sent, if anybody does.
         """
         self._store = store
         self._transport = transport
         self._actor = actor
-        self._send = sender(transport, to_origin=to_origin)
+        follow = None if spans is None else partial(spans.redrive, stamped=True)
+        self._send = sender(transport, to_origin=to_origin, follow=follow)
 
     async def redrive(
         self,
@@ -206,8 +216,22 @@ class Redriver:
         return Actor(self._actor.name, reason)
 
 
-def sender(transport: Transport, *, to_origin: bool) -> Callable[..., Awaitable[None]]:
+def sender(
+    transport: Transport, *, to_origin: bool, follow: Follow | None = None
+) -> Callable[..., Awaitable[None]]:
     """How letters go back: to the queue that is named, or to the exchange that each one's producer sent to."""
+    send = _sender(transport, to_origin=to_origin)
+    if follow is None:
+        return send
+
+    async def followed(message: Message, *, queue: str) -> None:
+        with told(follow(message, queue)):
+            await send(message, queue=queue)
+
+    return followed
+
+
+def _sender(transport: Transport, *, to_origin: bool) -> Callable[..., Awaitable[None]]:
     if not to_origin:
         return transport.send
     if not isinstance(transport, OriginSending):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from redrive.redriving import Redriver
     from redrive.run_policy import RunPolicy
     from redrive.stores import DeadLetterStore
+    from redrive.telemetry.spans import Spans
     from redrive.transports import Transport
 
 
@@ -99,10 +100,13 @@ class Reprocessed(msgspec.Struct, frozen=True, kw_only=True):
 class Reprocessor:
     """What is no run's: counting, letters that somebody began to send, and the broker's queue."""
 
-    def __init__(self, *, store: DeadLetterStore, transport: Transport, redriver: Redriver) -> None:
+    def __init__(
+        self, *, store: DeadLetterStore, transport: Transport, redriver: Redriver, spans: Spans | None = None
+    ) -> None:
         self._store = store
         self._transport = transport
         self._redriver = redriver
+        self._spans = spans
 
     async def select(
         self, dead_letter_queue: str, *, with_store: bool = True, at: datetime | None = None
@@ -136,7 +140,7 @@ class Reprocessor:
     ) -> Drained:
         if not selection.in_queue:
             return Drained()
-        queue = DeadLetterQueue(selection.dead_letter_queue, transport=self._transport)
+        queue = DeadLetterQueue(selection.dead_letter_queue, transport=self._transport, spans=self._spans)
         return await queue.drain(selection.in_queue, pace=pace, cut_off=selection.at, on_progress=on_progress)
 
     async def _pending(self, queue: str) -> int:

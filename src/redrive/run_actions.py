@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from redrive.run import LetterOutcome, Run
     from redrive.run_policy import RunPolicy
     from redrive.stores import RunStore
+    from redrive.telemetry.spans import Spans
     from redrive.transports import Transport
     from redrive.transports.inspection import Inspector
 
@@ -80,6 +81,7 @@ class EditedSample(msgspec.Struct, frozen=True, kw_only=True):
 class RunActions(Standing):
     _runs: RunStore
     _transport: Transport
+    _spans: Spans | None
     _clock: Clock
     _policy: RunPolicy
     _inspector: Inspector | None
@@ -311,6 +313,7 @@ class RunActions(Standing):
             clock=self._clock,
             owner=self._who.name,
             in_flight=self.run_policy.in_flight,
+            spans=self._spans,
         )
         return await engine.carry_out(run.id, on_progress=on_progress)
 

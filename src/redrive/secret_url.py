@@ -31,3 +31,15 @@ class SecretUrl:
 
     def __hash__(self) -> int:
         return hash(self._text)
+
+
+class HiddenUrl(SecretUrl):
+    """A URL of which any part may be a secret, as tokens are in those of chats: it shows its scheme alone."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"{self._text.partition(':')[0]}://***"
+
+    def __repr__(self) -> str:
+        return f"HiddenUrl('{self}')"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from redrive.section import Section
-from redrive.setting_values import OptionalPath, Positive, QueueNames, Timeout, number
+from redrive.setting_values import OptionalPath, Positive, QueueNames, Timeout, number, unset
+
+
+def _public_url(value: Any) -> Any:
+    whole = isinstance(value, str) and value.startswith(("https://", "http://")) and value.isprintable()
+    if value is not None and (not whole or any(each in value for each in " @?#")):
+        raise ValueError("should be a URL such as 'https://redrive.example.org', or 'none'")
+    return value
 
 
 class ServerSettings(Section):
@@ -19,6 +26,8 @@ class ServerSettings(Section):
     """0: any that is free."""
     root_path: str = ""
     """Where a proxy has it, if not at /."""
+    public_url: Annotated[str | None, BeforeValidator(_public_url), BeforeValidator(unset)] = None
+    """Where people reach the console, for links in alerts. None: alerts have no link."""
     behind_proxy: bool = False
     """A proxy ends TLS, and its X-Forwarded-For and X-Forwarded-Proto count."""
     trusted_proxies: QueueNames = ("127.0.0.1",)

@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any, cast
 import structlog
 import uvicorn
 
-from redrive import identity_wiring, wiring
+from redrive import identity_wiring, reporting, wiring
 from redrive.api.app import create_app
 from redrive.api.door import Door
 from redrive.api.keeper import AccountKeeper
+from redrive.api.metrics import Told
 from redrive.api.sign_in import Reception
 from redrive.api.slow_clients import Patience, PatientProtocol
 from redrive.clock import SystemClock
-from redrive.doctor_wiring import inspector_of
+from redrive.doctor_wiring import examine, inspector_of
 from redrive.errors import ConfigurationError, Unreachable
+from redrive.examining import Doctor
 from redrive.identity.bootstrap import Bootstrap
 from redrive.identity.failures import Failures, Limit
 from redrive.identity.passwords import Passwords
@@ -31,7 +33,9 @@ from redrive.identity.sign_ins import SignIns
 from redrive.identity.tokens import Tokens
 from redrive.ledger_wiring import keep_checkpoints
 from redrive.loaded_wiring import loaded_of
+from redrive.metrics_wiring import ServerMetrics, token_of
 from redrive.privacy_wiring import maskers_of
+from redrive.retention_wiring import serve_retention
 from redrive.telemetry.error_facts import error_facts
 from redrive.upkeep.expiry import expire
 from redrive.upkeep.indexing import BATCH, index_behind
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from redrive.server_settings import ServerSettings
     from redrive.settings import Settings
     from redrive.stores import Store
+    from redrive.telemetry.spans import Spans
     from redrive.transports import Transport
     from redrive.transports.inspection import Inspector
 
@@ -67,7 +72,10 @@ class Parts:
     store: Store
     transport: Transport
     inspector: Inspector
+    doctor: Doctor
     clock: SystemClock
+    metrics: ServerMetrics
+    spans: Spans | None
 
 
 def check_address(server: ServerSettings) -> None:
@@ -114,10 +122,12 @@ async def serve(settings: Settings, *, on_ready: Callable[[str], None], on_code:
             limit_concurrency=_CONNECTIONS,
             h11_max_incomplete_event_size=64 * 1024,
         )
+        serving = _Server(config)
+        serving.listen_to_signals()  # before anybody is told of it: who is told may end it at once
         jobs = [asyncio.create_task(each) for each in _jobs(parts, on_code)]
         on_ready(_url(server, listening))
         try:
-            await _Server(config).serve(sockets=[listening])
+            await serving.serve(sockets=[listening])
         finally:
             for job in jobs:
                 job.cancel()
@@ -129,11 +139,13 @@ class _Server(uvicorn.Server):
     for answers that are under way.
     """
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def listen_to_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for each in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(each, self._end)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
         yield
 
     def _end(self) -> None:
@@ -177,7 +189,11 @@ async def _opened(settings: Settings, closing: AsyncExitStack) -> Parts:
     closing.push_async_callback(transport.close)
     inspector = inspector_of(settings, transport)
     closing.push_async_callback(inspector.close)
-    return Parts(settings, store, transport, inspector, SystemClock())
+    clock = SystemClock()
+    doctor = Doctor(partial(examine, settings), clock)
+    closing.push_async_callback(doctor.close)
+    spans = await closing.enter_async_context(wiring.followers(settings))
+    return Parts(settings, store, transport, inspector, doctor, clock, ServerMetrics(store, clock), spans)
 
 
 def _app(parts: Parts) -> FastAPI:
@@ -206,8 +222,10 @@ def _app(parts: Parts) -> FastAPI:
         masks=maskers_of(settings),
         access=identity_wiring.access_policy(settings.access),
         loaded=loaded_of(settings, policy),
+        doctor=parts.doctor,
         read_only=server.read_only,
         concurrency=server.concurrency,
+        spans=parts.spans,
     )
 
     async def ask_store() -> None:
@@ -221,6 +239,7 @@ def _app(parts: Parts) -> FastAPI:
         door,
         reception=reception,
         checks=checks,
+        told=Told(parts.metrics.text, token=token_of(settings)),
         request_timeout=server.request_timeout,
     )
 
@@ -237,7 +256,7 @@ def _jobs(parts: Parts, on_code: Callable[[str], None]) -> list[Coroutine[Any, A
     if server.upkeep and not server.read_only:
         jobs += _upkeep(parts)
     if server.collector and settings.collector.queues and not server.read_only:
-        jobs.append(_kept_up("collector", lambda: _collect(settings)))
+        jobs.append(_kept_up("collector", lambda: _collect(parts)))
     return jobs
 
 
@@ -255,7 +274,9 @@ async def _kept_up(what: str, work: Callable[[], Awaitable[None]]) -> None:
 
 async def _engine(parts: Parts) -> None:
     given: dict[str, Any] = {"store": parts.store, "transport": parts.transport, "clock": parts.clock}
-    await wiring.engine(parts.settings, **given, called="serve").serve()
+    engine = wiring.engine(parts.settings, **given, called="serve", spans=parts.spans)
+    parts.metrics.engine(engine)
+    await engine.serve()
 
 
 async def _beside(parts: Parts) -> None:
@@ -270,9 +291,11 @@ async def _beside(parts: Parts) -> None:
     )
 
 
-async def _collect(settings: Settings) -> None:
-    async with wiring.collector(settings, ()) as collector:
-        await collector.run()
+async def _collect(parts: Parts) -> None:
+    async with wiring.collector(parts.settings, ()) as collector:
+        parts.metrics.collector(collector)
+        async with reporting.of_collector(collector, parts.clock):
+            await collector.run()
 
 
 def _upkeep(parts: Parts) -> list[Coroutine[Any, Any, None]]:
@@ -285,10 +308,20 @@ def _upkeep(parts: Parts) -> list[Coroutine[Any, Any, None]]:
     async def sign() -> None:
         await keep_checkpoints(parts.settings, parts.store, parts.clock)
 
+    async def alert() -> None:
+        from redrive.alerts_wiring import serve_alerts  # noqa: PLC0415  only those who tell load what tells
+
+        await serve_alerts(parts.settings, parts.store, parts.clock)
+
+    async def retain() -> None:
+        await serve_retention(parts.settings, parts.store, parts.clock)
+
     jobs = [
         _every(_INDEX_EVERY, "search index", index),
         _every(_FORGET_EVERY, "old sessions", forget),
         _kept_up("checkpoints of the ledger", sign),
+        _kept_up("retention", retain),
+        _kept_up("alerts", alert),
     ]
     if parts.settings.encryption.enabled:
         jobs.append(_every(_SEAL_EVERY, "encryption", lambda: seal_behind(parts.store, clock=parts.clock)))

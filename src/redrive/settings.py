@@ -19,15 +19,19 @@ from pydantic import (
 )
 
 from redrive.access_settings import AccessSettings, OidcSettings
+from redrive.alert_settings import AlertSettings
 from redrive.audit_settings import AuditSettings
 from redrive.dead_letter import MAX_GENERATIONS
 from redrive.encryption_settings import EncryptionSettings
 from redrive.kafka_settings import KafkaSettings
+from redrive.metrics_settings import MetricsSettings
 from redrive.policy import MAX_IN_PLACE
 from redrive.rabbitmq_settings import RabbitSettings
 from redrive.secret_url import SecretUrl
 from redrive.section import Section
 from redrive.server_settings import ServerSettings
+from redrive.servicebus_paths import DEAD_LETTERS
+from redrive.servicebus_settings import ServiceBusSettings
 from redrive.setting_values import (
     Bytes,
     Count,
@@ -44,6 +48,7 @@ from redrive.setting_values import (
     OptionalShare,
     OptionalTemplate,
     OptionalTimeout,
+    OptionalUrl,
     OptionalWindow,
     Positive,
     QueueNames,
@@ -59,8 +64,11 @@ from redrive.setting_values import (
     number,
     unset,
 )
+from redrive.sqs_settings import SqsSettings
+from redrive.tracing_settings import TracingSettings
 from redrive.transports import Names
 from redrive.transports.rabbitmq.topology_choice import TOPOLOGIES
+from redrive.transports.sqs.fifo import ENDING
 
 
 class AppSettings(Section):
@@ -76,7 +84,8 @@ class AppSettings(Section):
 class BrokerSettings(Section):
     url: Url = SecretUrl("embedded:///redrive-broker.db")
     """`embedded:///FILE` is relative to the working folder, `embedded:////FILE` is absolute; or
-    `amqps://USER:PASSWORD@HOST/VHOST`, or `kafkas://USER:PASSWORD@HOST,HOST`.
+    `amqps://USER:PASSWORD@HOST/VHOST`, or `kafkas://USER:PASSWORD@HOST,HOST`, or `sqs://REGION`, or
+    `servicebus://NAMESPACE`.
     """
     retry_queue: OptionalTemplate = None
     """None: `{queue}_retry`, or as the topology has it."""
@@ -86,6 +95,8 @@ class BrokerSettings(Section):
     """How long a delivery belongs to a worker that no longer says it lives. Embedded broker only."""
     rabbitmq: RabbitSettings = RabbitSettings()
     kafka: KafkaSettings = KafkaSettings()
+    sqs: SqsSettings = SqsSettings()
+    servicebus: ServiceBusSettings = ServiceBusSettings()
 
     @property
     def on_rabbitmq(self) -> bool:
@@ -96,9 +107,17 @@ class BrokerSettings(Section):
         return self.url.reveal().partition(":")[0] in {"kafka", "kafkas"}
 
     @property
+    def on_sqs(self) -> bool:
+        return self.url.reveal().partition(":")[0] == "sqs"
+
+    @property
+    def on_servicebus(self) -> bool:
+        return self.url.reveal().partition(":")[0] in {"servicebus", "servicebus-emulator"}
+
+    @property
     def has_server(self) -> bool:
         """Its queues are things that somebody makes; else a file has them all."""
-        return self.on_rabbitmq or self.on_kafka
+        return self.on_rabbitmq or self.on_kafka or self.on_sqs or self.on_servicebus
 
     @property
     def loops(self) -> bool:
@@ -109,12 +128,21 @@ class BrokerSettings(Section):
     def names(self) -> Names:
         """As they are set, else as the broker's topology has them."""
         usual = TOPOLOGIES[self.rabbitmq.topology].templates if self.on_rabbitmq else Names()
-        return Names(retry=self.retry_queue or usual.retry, dead=self.dead_letter_queue or usual.dead)
+        ending = ENDING if self.on_sqs else ""
+        return Names(
+            retry=self.retry_queue or usual.retry, dead=self.dead_letter_queue or usual.dead, ending=ending
+        )
 
     @model_validator(mode="after")
     def _distinct(self) -> BrokerSettings:
         if self.names.retry == self.names.dead:
             raise ValueError("retry_queue and dead_letter_queue should differ")
+        dead = "" if self.names.dead == f"{{queue}}/{DEAD_LETTERS}" else self.names.dead
+        if self.on_servicebus and "$" in self.names.retry + dead:
+            raise ValueError(
+                "should name no subqueue of Service Bus, but dead_letter_queue = '{queue}/$DeadLetterQueue': then "
+                "dead letters are its own"
+            )
         return self
 
 
@@ -189,7 +217,7 @@ class HandlingSettings(Section):
     """Messages of one queue whose handlers run at the same time."""
     prefetch: OptionalPositive = None
     """Messages of one queue fetched and not settled, those that are being written to the store included. None: as
-    many as concurrency; ten times as many of ordered queues, and on Kafka.
+    many as concurrency; on SQS and Service Bus twice as many; of ordered queues, and on Kafka, ten times.
     """
     handler_timeout: Seconds = 300.0
     """0: none."""
@@ -254,6 +282,15 @@ class QueueMaskingSettings(MaskedSettings):
     """None: as [masking] says."""
 
 
+class QueueRetentionSettings(Section):
+    """One queue's. What it says counts before anything that [retention] says."""
+
+    keep: OptionalSeconds = None
+    """None: as [retention] says."""
+    keep_discarded: OptionalSeconds = None
+    """None: as `keep` here, else as [retention] says."""
+
+
 class QueueSettings(HandlingSettings):
     """One queue's own values; what is not set comes from [worker], [retry] and [dead_letters]."""
 
@@ -268,6 +305,7 @@ class QueueSettings(HandlingSettings):
     ordered_by: OptionalOrder = None
     """`key` or `header:NAME`: messages of one key stay in their order, also when one of them fails. None: no."""
     masking: QueueMaskingSettings = QueueMaskingSettings()
+    retention: QueueRetentionSettings = QueueRetentionSettings()
 
 
 class SpoolSettings(Section):
@@ -281,12 +319,20 @@ class JournalSettings(Section):
 
 
 class RetentionSettings(Section):
-    """What `redrive retention run` takes out of the store: RESOLVED and DISCARDED letters (S1: after 90 days)."""
+    """What leaves the store: RESOLVED and DISCARDED letters (S1: after 90 days)."""
 
     keep: Seconds = 90 * 86400.0
     """Since the letter's status changed last."""
+    keep_discarded: OptionalSeconds = None
+    """Of DISCARDED letters. None: as `keep`."""
+    every: OptionalTimeout = None
+    """How often `redrive serve` does it by itself, one process of all. None: only `redrive retention run` does."""
+    rate: OptionalRate = None
+    """Letters per second that are purged. None: as fast as it goes."""
     archive: OptionalPath = Path(".redrive/archive")
     """None: purged without being archived."""
+    copy_to: OptionalUrl = None
+    """`file:///FOLDER`: every archive has to be there too before anything of it is purged. None: no copies."""
     batch: Annotated[Positive, Field(le=100_000)] = 500
     """Letters of one archive file."""
     clock_note: Path = Path(".redrive/retention-clock.json")
@@ -379,7 +425,7 @@ class ApprovalSettings(Section):
 
 class LogSettings(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
-    """S2's EnableDetailedLogging is `debug`."""
+    """S2's EnableDetailedLogging is `debug`: a line for each step of each message."""
     format: Literal["auto", "json", "console"] = "auto"
     """auto: console on a terminal, else JSON lines."""
 
@@ -400,12 +446,15 @@ class Settings(Section):
     engine: EngineSettings = EngineSettings()
     approval: ApprovalSettings = ApprovalSettings()
     server: ServerSettings = ServerSettings()
+    alerts: AlertSettings = AlertSettings()
     masking: MaskingSettings = MaskingSettings()
     audit: AuditSettings = AuditSettings()
     encryption: EncryptionSettings = EncryptionSettings()
     access: AccessSettings = AccessSettings()
     oidc: OidcSettings = OidcSettings()
     log: LogSettings = LogSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    tracing: TracingSettings = TracingSettings()
     queues: dict[str, QueueSettings] = {}  # noqa: RUF012  pydantic copies it
     rules: dict[RuleName, RuleSettings] = {}  # noqa: RUF012  as above
 

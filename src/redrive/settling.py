@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 import structlog
@@ -22,6 +22,7 @@ from redrive.ordering import parked, parked_group
 from redrive.policy import Drop, RetryAfter
 from redrive.sinks import with_failure, with_trail
 from redrive.telemetry.error_facts import error_facts
+from redrive.telemetry.spans import told
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from redrive.ordering import OrderedBy
     from redrive.sinks import Kept, SinkChain
     from redrive.stores import DeadLetterStore
-    from redrive.transports import Delivery, Transport
+    from redrive.telemetry.counts import HandlerCounts
+    from redrive.telemetry.spans import Span, Spans
+    from redrive.transports import Delivery, NativeDeadLetters, Transport
 
 log = structlog.get_logger("redrive.consumer")
 
@@ -71,8 +74,11 @@ class Settling:
         on_critical: Callable[[DeadLetter], object] | None = None,
         notify_critical: bool = True,
         ordered_by: OrderedBy | None = None,
+        counts: HandlerCounts,
+        spans: Spans | None = None,
     ) -> None:
         self._handler = handler
+        self._counts = counts
         self._transport = transport
         self._store = store
         self._availability = availability
@@ -83,6 +89,7 @@ class Settling:
         self._on_critical = on_critical
         self._notify_critical = notify_critical
         self._ordered_by = ordered_by
+        self._spans = spans
         self.durable = True
         """False while a letter waits because no sink takes it."""
         self._is_durable = asyncio.Event()
@@ -139,17 +146,20 @@ class Settling:
     async def _confirm(self, delivery: Delivery, how: str) -> None:
         """T10. If the store is away the letter stays REDRIVEN, which is true: nobody has confirmed it."""
         faults.point("worker.before_confirm")
-        try:
-            if self._ordered_by is None:
-                await self._availability.ask(lambda: self._confirm_ticket(delivery, how))
-            else:  # or everything behind it would wait for ever
-                await self._ask_until_answered(delivery, lambda: self._confirm_ticket(delivery, how))
-        except Exception as error:  # noqa: BLE001  the handler has succeeded: it must not run again for this
-            log.warning("redrive not confirmed", message_id=delivery.message.id, **error_facts(error))
+        with told(None if self._spans is None else self._spans.confirm(delivery)) as span:
+            try:
+                if self._ordered_by is None:
+                    await self._availability.ask(lambda: self._confirm_ticket(delivery, how, span))
+                else:  # or everything behind it would wait for ever
+                    await self._ask_until_answered(delivery, lambda: self._confirm_ticket(delivery, how, span))
+            except Exception as error:  # noqa: BLE001  the handler has succeeded: it must not run again for this
+                log.warning("redrive not confirmed", message_id=delivery.message.id, **error_facts(error))
+                span.end(error)
         faults.point("worker.after_confirm")
 
-    async def _confirm_ticket(self, delivery: Delivery, how: str) -> None:
+    async def _confirm_ticket(self, delivery: Delivery, how: str, span: Span) -> None:
         if (ticket := await self._ticket(delivery)) is not None:
+            span.note(letter_id=ticket.letter_id, redrive_id=ticket.redrive_id, generation=ticket.generation)
             await self._store.confirm(ticket, by=Actor("consumer", f"{self._handler.name} {how}"))
 
     async def _ticket(self, delivery: Delivery) -> RedriveTicket | None:
@@ -204,10 +214,12 @@ class Settling:
         last = failed.failures[-1]
         message = with_failure(delivery.message, last)
         faults.point("worker.before_retry")
-        await with_trail(
-            failed.failures, lambda trail: self._transport.retry(delivery, message, delay=delay, trail=trail)
-        )
+        with told(None if self._spans is None else self._spans.retry(delivery, delay=delay)):
+            await with_trail(
+                failed.failures, lambda trail: self._transport.retry(delivery, message, delay=delay, trail=trail)
+            )
         faults.point("worker.after_retry")
+        self._counts.retried += 1
         log.info(
             "retry scheduled",
             queue=delivery.queue,
@@ -231,10 +243,25 @@ class Settling:
 
     async def _record(self, delivery: Delivery, entry: Entry) -> Kept:
         faults.point("worker.before_record")
-        kept = await self._keep(entry)
-        faults.point("worker.after_record")
-        await self._ack(delivery)
+        with told(None if self._spans is None else self._spans.dead_letter(delivery)) as span:
+            kept = await self._keep(entry, span)
+            faults.point("worker.after_record")
+            seconds = (entry.at - entry.first_attempt_at).total_seconds()
+            self._counts.count_letter(entry.failures[-1].kind, kept.sink, seconds)
+            await (self._give_to_the_dead(delivery, kept.entry) if kept.natively else self._ack(delivery))
         return kept
+
+    async def _give_to_the_dead(self, delivery: Delivery, entry: Entry) -> None:
+        """In the place of an ack. Before it the message is in its queue, whatever else has the letter."""
+        driver = cast("NativeDeadLetters", self._transport)
+        last = entry.failures[-1]
+        faults.point("worker.before_ack")
+        await with_trail(
+            entry.failures,
+            lambda trail: driver.dead_letter(delivery, reason=last.type, text=last.text, trail=trail),
+            identity=entry.identity,
+        )
+        faults.point("worker.after_ack")
 
     def _entry(
         self,
@@ -256,10 +283,14 @@ class Settling:
             lane=None if self._ordered_by is None else self._ordered_by.lane(delivery.message, delivery.queue),
         )
 
-    async def _keep(self, entry: Entry) -> Kept:
+    async def _keep(self, entry: Entry, span: Span) -> Kept:
         """Tries the sinks until one takes the letter. Meanwhile nothing is acknowledged and nothing new taken."""
         said = "no sink takes dead letters, consumption pauses"
-        return await self._insist(lambda: self._sinks.keep(entry), entry.queue, said)
+        kept = await self._insist(lambda: self._sinks.keep(entry), entry.queue, said)
+        span.note(kind=str(entry.failures[-1].kind), group_id=entry.fingerprint.id, sink=kept.sink)
+        if kept.letter_id is not None:
+            span.note(letter_id=kept.letter_id)
+        return kept
 
     async def _insist(self, ask: Callable[[], Awaitable[T]], queue: str, said: str) -> T:
         wait = _SINK_FIRST

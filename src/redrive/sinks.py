@@ -41,6 +41,8 @@ class Kept(NamedTuple):
     recorded: Recorded
     entry: Entry
     """As it was kept: the store's has its ticket verified."""
+    natively: bool = False
+    """Its delivery has to be settled into the broker's own dead letters, in the place of an ack."""
 
 
 class Sink(Protocol):
@@ -103,6 +105,17 @@ class QueueSink:
         return Kept(self.name, None, Recorded.NEW, entry)
 
 
+class NativeSink:
+    """The broker's own dead letters, to which nothing can be sent. The letter is durable where it is, in its
+    queue, until its delivery is settled into them: one step, which the broker makes or does not.
+    """
+
+    name = "queue"
+
+    async def keep(self, entry: Entry) -> Kept:
+        return Kept(self.name, None, Recorded.NEW, entry, natively=True)
+
+
 async def with_trail(
     failures: tuple[Failure, ...], send: Callable[[bytes], Awaitable[None]], *, identity: str = ""
 ) -> None:
@@ -145,7 +158,7 @@ class BothSinks:
 
     name = "both"
 
-    def __init__(self, store: SinkChain, queue: QueueSink) -> None:
+    def __init__(self, store: SinkChain, queue: Sink) -> None:
         self._store = store
         self._queue = queue
 
@@ -156,7 +169,7 @@ class BothSinks:
             return await self._queue.keep(entry)
         faults.point("worker.between_sinks")
         try:
-            await self._queue.keep(entry)
+            copy = await self._queue.keep(entry)
         except Exception as error:  # noqa: BLE001  whatever it was, the letter is durable
             log.warning(
                 "dead letter not in the dead-letter queue as well",
@@ -165,7 +178,7 @@ class BothSinks:
                 **error_facts(error),
             )
             return kept
-        return kept._replace(sink=f"{kept.sink} and queue")
+        return kept._replace(sink=f"{kept.sink} and queue", natively=copy.natively)
 
 
 class SinkChain:

@@ -47,6 +47,35 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     """Open letters recorded before the moment asked for; 0 if none was given."""
 
 
+class TransitionCount(msgspec.Struct, frozen=True):
+    """How often letters of a queue have changed from one status to another since the store began: never fewer."""
+
+    queue: str
+    before: str
+    """Empty: they were recorded."""
+    after: str
+    number: int
+    within: int | None = None
+    """Of resolutions: at most so many seconds after the failure; None if it took longer than any of these."""
+    seconds: float = 0.0
+    """What the resolutions took, added up."""
+
+
+class StoreNumbers(msgspec.Struct, frozen=True, kw_only=True):
+    """What the metrics of a store are made of, all of one moment."""
+
+    by_status: Mapping[str, int]
+    open_by_queue: Mapping[str, int]
+    """PENDING and QUARANTINED."""
+    oldest: datetime | None
+    """When the oldest open letter was recorded."""
+    transitions: Sequence[TransitionCount]
+    """Of the queues that were seen first come first."""
+    runs_by_status: Mapping[str, int]
+    unindexed: int
+    """Letters that search does not know yet."""
+
+
 class TopError(msgspec.Struct, frozen=True):
     title: str
     """The error's type and text, without what varies from letter to letter."""

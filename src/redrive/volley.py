@@ -10,15 +10,18 @@ from redrive.transports import ImmediateSending
 
 if TYPE_CHECKING:
     from redrive.message import Message
+    from redrive.telemetry.spans import Follow, Span
     from redrive.transports import Transport
 
 
 class Volley:
     """Where the driver cannot send at once, or there is none, none goes with it."""
 
-    def __init__(self, transport: Transport | None) -> None:
+    def __init__(self, transport: Transport | None, follow: Follow | None = None) -> None:
         driver: object = transport
         self._transport = driver if isinstance(driver, ImmediateSending) else None
+        self._follow = follow
+        self._followed: dict[int, Span] = {}
         self._flying = 0
         self._landed: dict[int, Exception | None] = {}
         self._word = asyncio.Event()
@@ -29,6 +32,8 @@ class Volley:
             return False
         flies = self._transport.send_at_once(message, queue=queue, done=partial(self._land, place))
         self._flying += flies
+        if flies and self._follow is not None:
+            self._followed[place] = self._follow(message, queue)
         return flies
 
     def landed(self) -> dict[int, Exception | None]:
@@ -55,6 +60,8 @@ class Volley:
         await self._word.wait()
 
     def _land(self, place: int, error: Exception | None) -> None:
+        if (span := self._followed.pop(place, None)) is not None:
+            span.end(error)
         self._flying -= 1
         self._landed[place] = error
         self._word.set()

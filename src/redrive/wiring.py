@@ -9,6 +9,7 @@ import socket
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from redrive import metrics_wiring
 from redrive.actions import Actions
 from redrive.approvals import ApprovalRules
 from redrive.clock import SystemClock
@@ -23,21 +24,24 @@ from redrive.privacy_wiring import maskers_of, privacy_of
 from redrive.run import Brakes, Canary
 from redrive.run_policy import RunPolicy
 from redrive.stores import open_store
-from redrive.transports import open_transport
+from redrive.transports import check_installed, open_transport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from redrive.access import Identity
     from redrive.app import App
     from redrive.clock import Clock
     from redrive.collector import Collector
     from redrive.failure import Host
+    from redrive.finding import Finding
     from redrive.ledger import LedgerKey
     from redrive.secret_url import SecretUrl
     from redrive.settings import Settings
     from redrive.stores import RunStore, Store
     from redrive.stores.upgrade import Checkup
+    from redrive.telemetry.spans import Spans
+    from redrive.tracing_wiring import Opened
     from redrive.transports import Transport
     from redrive.worker import Worker
 
@@ -51,6 +55,7 @@ def transport(settings: Settings, *, app: str = "") -> Transport:
     """`app`: the name that the app has in code, where it is known."""
     broker = settings.broker
     with _hiding(broker.url):
+        check_installed(broker.url.reveal())
         return open_transport(broker.url.reveal(), **_broker_options(settings, app))
 
 
@@ -63,6 +68,14 @@ def _broker_options(settings: Settings, app: str) -> dict[str, Any]:
         from redrive import kafka_wiring  # noqa: PLC0415  as above
 
         return kafka_wiring.transport_options(settings)
+    if settings.broker.on_sqs:
+        from redrive import sqs_wiring  # noqa: PLC0415  as above
+
+        return sqs_wiring.transport_options(settings)
+    if settings.broker.on_servicebus:
+        from redrive import servicebus_wiring  # noqa: PLC0415  as above
+
+        return servicebus_wiring.transport_options(settings)
     return {"names": settings.broker.names, "lease": settings.broker.lease}
 
 
@@ -102,12 +115,28 @@ def upgrade_store(settings: Settings) -> str:
         return upgrade(settings.store.url.reveal(), **_store_options(settings))
 
 
-def check_store(settings: Settings) -> Checkup:
-    """What is wrong with the store, if anything. Changes nothing."""
+def check_store(settings: Settings, *, within: float | None = None) -> Checkup:
+    """What is wrong with the store, if anything. Changes nothing. Unfinished if it takes longer than `within`."""
     from redrive.stores.upgrade import check  # noqa: PLC0415  as above
 
     with _hiding(settings.store.url):
-        return check(settings.store.url.reveal(), **_store_options(settings))
+        return check(settings.store.url.reveal(), within=within, **_store_options(settings))
+
+
+def examine_store(settings: Settings, *, within: float) -> list[Finding]:
+    """How the store's server keeps what is written. Changes nothing."""
+    from redrive.stores.upgrade import examine  # noqa: PLC0415  as above
+
+    with _hiding(settings.store.url):
+        return examine(settings.store.url.reveal(), within=within, **_store_options(settings))
+
+
+def key_usage(settings: Settings) -> Mapping[str, int]:
+    """How many data keys each key wraps, of the store as it is. Changes nothing; Unreachable if there is none."""
+    from redrive.stores.upgrade import key_usage as usage  # noqa: PLC0415  as above
+
+    with _hiding(settings.store.url):
+        return usage(settings.store.url.reveal(), **_store_options(settings))
 
 
 def require_store(settings: Settings) -> None:
@@ -123,6 +152,27 @@ def _store_options(settings: Settings) -> dict[str, Any]:
     if settings.store.url.reveal().startswith("sqlite:"):
         return {}
     return {name: getattr(settings.store, name) for name in type(settings.store).model_fields if name != "url"}
+
+
+@asynccontextmanager
+async def followers(settings: Settings, *, app: str = "") -> AsyncIterator[Spans | None]:
+    """Who follows the messages, as [tracing] and [log] say; None: nobody. What is left of spans is exported at its
+    end.
+    """
+    if not _is_followed(settings):
+        yield None
+        return
+    from redrive import tracing_wiring  # noqa: PLC0415  only those who use it
+
+    opened = tracing_wiring.opened(settings, app=app)
+    try:
+        yield opened.spans
+    finally:
+        await opened.close()
+
+
+def _is_followed(settings: Settings) -> bool:
+    return settings.tracing.enabled or settings.log.level == "debug"
 
 
 @contextmanager
@@ -160,6 +210,24 @@ class _Unopened:
         """There is nothing to close."""
 
 
+class _Unbegun:
+    """In the place of whoever follows messages, until one is sent: looking at letters needs no exporter."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._opened: Opened | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        from redrive import tracing_wiring  # noqa: PLC0415  only those who use it
+
+        opened = self._opened = self._opened or tracing_wiring.opened(self._settings)
+        return getattr(opened.spans, name)
+
+    async def close(self) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+
 @asynccontextmanager
 async def desk(settings: Settings, who: Identity) -> AsyncIterator[Actions]:
     """The desk of the configured store and broker; both are closed behind it. Where the settings do not tell
@@ -173,6 +241,8 @@ async def desk(settings: Settings, who: Identity) -> AsyncIterator[Actions]:
         except ConfigurationError as error:
             opened_transport = cast("Transport", _Unopened(error))
         closing.push_async_callback(opened_transport.close)
+        spans = _Unbegun(settings)
+        closing.push_async_callback(spans.close)
         yield Actions(
             store=opened_store,
             transport=opened_transport,
@@ -181,6 +251,7 @@ async def desk(settings: Settings, who: Identity) -> AsyncIterator[Actions]:
             policy=run_policy(settings),
             masks=maskers_of(settings),
             access=access_policy(settings.access),
+            spans=cast("Spans", spans) if _is_followed(settings) else None,
         )
 
 
@@ -208,12 +279,23 @@ def run_policy(settings: Settings) -> RunPolicy:
 
 
 def engine(
-    settings: Settings, *, store: RunStore, transport: Transport, clock: Clock, called: str
+    settings: Settings,
+    *,
+    store: RunStore,
+    transport: Transport,
+    clock: Clock,
+    called: str,
+    spans: Spans | None = None,
 ) -> RedriveEngine:
     """Of this process, under a name that no other has."""
-    owner = f"{called} {socket.gethostname()} {os.getpid()}"
-    in_flight = settings.engine.in_flight
-    return RedriveEngine(store=store, transport=transport, clock=clock, owner=owner, in_flight=in_flight)
+    return RedriveEngine(
+        store=store,
+        transport=transport,
+        clock=clock,
+        owner=f"{called} {socket.gethostname()} {os.getpid()}",
+        in_flight=settings.engine.in_flight,
+        spans=spans,
+    )
 
 
 async def run_engine(settings: Settings) -> None:
@@ -227,9 +309,12 @@ async def run_engine(settings: Settings) -> None:
         opened_transport = transport(settings)
         closing.push_async_callback(opened_transport.close)
         parts: dict[str, Any] = {"store": opened_store, "transport": opened_transport, "clock": SystemClock()}
+        spans = await closing.enter_async_context(followers(settings))
         beside = asyncio.create_task(serve_beside(settings, **parts, policy=run_policy(settings)))
         try:
-            await engine(settings, **parts, called="engine").serve()
+            serving = engine(settings, **parts, called="engine", spans=spans)
+            async with metrics_wiring.of_engine(serving, settings):
+                await serving.serve()
         finally:
             beside.cancel()
             await asyncio.gather(beside, return_exceptions=True)
@@ -251,6 +336,7 @@ async def worker(app: App, settings: Settings, *, queues: Sequence[str] = ()) ->
         closing.push_async_callback(journal.close)
         spool = Spool(settings.spool.folder, max_bytes=settings.spool.max_size, keys=file_keys(settings))
         closing.push_async_callback(spool.close)
+        spans = await closing.enter_async_context(followers(settings, app=app.name))
         closing.enter_context(app.lent(opened_transport))
         yield Worker(
             app,
@@ -261,6 +347,7 @@ async def worker(app: App, settings: Settings, *, queues: Sequence[str] = ()) ->
             journal=journal,
             host=_host(app, settings),
             random=random.random,
+            spans=spans,
         )
 
 
@@ -292,12 +379,23 @@ async def collector(
         )
 
 
+async def run_collector(collecting: Collector, settings: Settings) -> None:
+    """`redrive collect`: until it is stopped."""
+    from redrive import reporting  # noqa: PLC0415  only those who go on working report
+
+    async with metrics_wiring.of_collector(collecting, settings), reporting.of_collector(collecting):
+        await collecting.run()
+
+
 async def run_worker(app: App, settings: Settings, *, queues: Sequence[str] = (), drain: bool = False) -> None:
     """`redrive work`: until a signal, or with `drain` until the queues are empty."""
+    from redrive import reporting  # noqa: PLC0415  as above
+
     async with worker(app, settings, queues=queues) as running:
         running.listen_to_signals()
-        with seldom_looked_for():
-            await running.run(drain=drain)
+        async with metrics_wiring.of_worker(running, settings), reporting.of_worker(running):
+            with seldom_looked_for():
+                await running.run(drain=drain)
 
 
 def _host(app: App, settings: Settings) -> Host:

@@ -27,23 +27,26 @@ from redrive.message import Message  # noqa: TC001  binding reads it at run time
 from redrive.ordering import OrderedBy
 from redrive.policy import FailurePolicy
 from redrive.settling import Settling
-from redrive.sinks import BothSinks, QueueSink, Sink, SinkChain, SpoolSink, StoreSink
+from redrive.sinks import BothSinks, NativeSink, QueueSink, Sink, SinkChain, SpoolSink, StoreSink
 from redrive.suspects import Suspects
 from redrive.tally import Tally
 from redrive.telemetry.error_facts import error_facts
 from redrive.threads import HandlerThreads
+from redrive.transports import NativeDeadLetters, capabilities_of
 from redrive.upkeep.expiry import expire
 from redrive.upkeep.indexing import BATCH, index_behind
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 
     from redrive.app import App
     from redrive.failure import Host
     from redrive.stores import DeadLetterStore
+    from redrive.telemetry.counts import HandlerCounts
+    from redrive.telemetry.spans import Spans
     from redrive.transports import Names, Transport
     from redrive.upkeep.journal import Journal
-    from redrive.upkeep.spool import Spool
+    from redrive.upkeep.spool import Spool, SpoolState
 
 log = structlog.get_logger("redrive.worker")
 
@@ -82,7 +85,9 @@ class Worker:
         host: Host,
         random: Callable[[], float],
         clock: Clock | None = None,
+        spans: Spans | None = None,
     ) -> None:
+        """`spans`: who follows the messages, if anybody does."""
         _refuse_queues_of_queues({*plans, *app.handlers}, transport.names)
         self._app = app
         self._plans = plans
@@ -96,6 +101,7 @@ class Worker:
         self._store_sink = StoreSink(store, availability=self._availability)
         self._store_asked = False
         self._random = random
+        self._spans = spans
         self._tally = Tally()
         self._executor = HandlerThreads(sum(plan.options.concurrency for plan in plans.values()) or 1)
         self._suspects_alone = asyncio.Lock()
@@ -108,6 +114,22 @@ class Worker:
         """Whether it consumes, and the store is there, unless all letters go to the broker's own queues first."""
         needed = not all(plan.sink == "queue" for plan in self._plans.values())
         return all(consumer.ready for consumer in self.consumers) and not (needed and self._availability.away)
+
+    @property
+    def store(self) -> DeadLetterStore:
+        return self._store
+
+    @property
+    def counts(self) -> Collection[HandlerCounts]:
+        """What its handlers did since it began."""
+        return self._tally.counts
+
+    @property
+    def store_away(self) -> bool:
+        return self._availability.away
+
+    def spooled(self) -> SpoolState:
+        return self._spool.pending()
 
     async def run(self, *, drain: bool = False, upkeep: bool = True) -> None:
         """Works until it is stopped, or with `drain` until its queues and their retries are empty."""
@@ -227,7 +249,8 @@ class Worker:
         names = self._transport.names
         watched = {name for queue in self._plans for name in (queue, names.retry_of(queue))}
         quiet_since: float | None = None
-        patience = 0.0 if self._transport.capabilities.exact_depths else _QUIET
+        exact = all(capabilities_of(self._transport, queue).exact_depths for queue in self._plans)
+        patience = 0.0 if exact else _QUIET
         while True:
             if any(consumer.busy for consumer in self.consumers) or await self._anything_in(watched):
                 quiet_since = None
@@ -249,18 +272,21 @@ class Worker:
 
     def _consumer(self, queue: str, plan: QueuePlan) -> Consumer:
         handler = self._app.handlers.get(queue) or _nobody(queue)
+        counts = self._tally.of(handler.name, queue, handler.payload_type)
         settling = Settling(
             handler,
             transport=self._transport,
             store=self._store,
             availability=self._availability,
-            sinks=SinkChain(self._sinks(plan)),
+            sinks=SinkChain(self._sinks(queue, plan)),
             executor=self._executor,
             clock=self._clock,
             host=self._host,
             on_critical=self._app.critical_hook,
             notify_critical=plan.notify_critical,
             ordered_by=plan.ordered_by,
+            counts=counts,
+            spans=self._spans,
         )
         attempts = Attempts(
             handler,
@@ -270,7 +296,8 @@ class Worker:
             timeout=plan.timeout,
             clock=self._clock,
             host=self._host,
-            observe=self._tally.observer(handler.name, queue),
+            counts=counts,
+            spans=self._spans,
         )
         return Consumer(
             queue,
@@ -281,15 +308,21 @@ class Worker:
             options=plan.options,
             clock=self._clock,
             ordered_by=plan.ordered_by,
+            spans=self._spans,
         )
 
-    def _sinks(self, plan: QueuePlan) -> list[Sink]:
-        store, queue, spool = self._store_sink, QueueSink(self._transport), SpoolSink(self._spool)
+    def _sinks(self, name: str, plan: QueuePlan) -> list[Sink]:
+        store, queue, spool = self._store_sink, self._queue_sink(name), SpoolSink(self._spool)
         if plan.ordered_by is not None:  # what lies elsewhere keeps nobody waiting
             return [store]
         if plan.sink == "both":
             return [BothSinks(SinkChain([store, spool]), queue)]
         return [queue, store, spool] if plan.sink == "queue" else [store, spool, queue]
+
+    def _queue_sink(self, queue: str) -> Sink:
+        driver: object = self._transport
+        native = isinstance(driver, NativeDeadLetters) and driver.has_native_dead_letters(queue)
+        return NativeSink() if native else QueueSink(self._transport)
 
 
 def _refuse_queues_of_queues(queues: set[str], names: Names) -> None:

@@ -15,6 +15,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 SOMEBODYS = "01890000-0000-7000-8000-000000000000"
 PUBLIC = {
     *("/livez", "/readyz", "/healthz"),
+    "/metrics",  # for whoever has its token, if there is one: test_metrics.py
     *(f"/api/v1/session{each}" for each in ("", "/oidc", "/oidc/callback")),
     "/api/v1/about",  # for everybody who is signed in: test_environment.py
 }

@@ -21,7 +21,9 @@ from support.dead_letters import an_order, foreign
 ADMIN, VIEWER, OPERATOR, PAYLOAD, APPROVER = Role.ADMIN, Role.VIEWER, Role.OPERATOR, Role.PAYLOAD, Role.APPROVER
 ORDERS: dict[str, Any] = {"selection": {"q": "queue:orders"}, "reason": "it is back"}
 CPF = "111.444.777-35"
-QUIET = LoadedQueue(expire_after=None, assume_after=None, redrive_rate=2.0, ordered_by=None)
+QUIET = LoadedQueue(
+    expire_after=None, assume_after=None, redrive_rate=2.0, ordered_by=None, keep=60.0, keep_discarded=30.0
+)
 
 
 @pytest.fixture

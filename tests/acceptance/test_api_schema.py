@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from redrive.access import Role
+from support.amounts import API_CASES
 from support.serving import Served, served
 
-CASES = int(os.environ.get("REDRIVE_API_CASES") or 0)
+CASES = API_CASES
 NOT_CHECKED = ("positive_data_acceptance", "ignored_auth")
 """A filter, a cursor or a duration cannot be described by a schema; who is let in is in test_api_access.py."""
 OPERATIONS = 60

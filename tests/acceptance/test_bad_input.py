@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +13,7 @@ import pytest
 from redrive import transports
 from redrive.registry import Driver
 from support.desk import Desk
+from support.forked import REDRIVE
 
 UNKNOWN_ID = "01990000-0000-7000-8000-000000000000"
 
@@ -240,6 +243,38 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
     assert ended.code == 2
     assert ended.err == (
         "error: kafka:// needs a package that is not installed\n  hint: pip install 'redrive[kafka]'\n"
+    )
+
+
+@pytest.mark.parametrize("command", [("setup", "-q", "q"), ("work", "app:app")])
+@pytest.mark.parametrize(
+    ("url", "package", "extra"),
+    [
+        ("sqs://eu-west-1", "aiobotocore", "sqs"),
+        ("kafka://u:hunter2@h", "confluent_kafka", "kafka"),
+    ],
+)
+def test_whatever_needs_a_driver_names_the_extra_that_is_missing(
+    tmp_path: Path, command: tuple[str, ...], url: str, package: str, extra: str
+) -> None:
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / f"{package}.py").write_text(f"raise ModuleNotFoundError(name={package!r})\n")
+    (tmp_path / "app.py").write_text("from redrive import App\napp = App('shop')\n")
+    found = os.pathsep.join([str(hidden), os.environ.get("PYTHONPATH", "")])
+    variables = {**os.environ, "REDRIVE_BROKER__URL": url, "PYTHONPATH": found}
+    ended = subprocess.run(
+        [sys.executable, "-c", REDRIVE, *command],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2, ended.stderr
+    scheme = url.partition(":")[0]
+    assert ended.stderr == (
+        f"error: {scheme}:// needs a package that is not installed\n  hint: pip install 'redrive[{extra}]'\n"
     )
 
 

@@ -206,6 +206,27 @@ def test_config_show_tells_each_value_and_where_it_comes_from(desk: Desk, monkey
         assert "hunter2" not in shown.out + shown.err
 
 
+def test_the_level_of_the_log_is_what_the_command_line_says_over_every_setting(desk: Desk) -> None:
+    (desk.folder / "redrive.toml").write_text("[log]\nlevel = 'error'\n[profiles.night.log]\nlevel = 'info'\n")
+
+    def level(*options: str) -> tuple[str, str]:
+        ended = desk.redrive(*options, "config", "show", "--output", "json")
+        [row] = [row for row in json.loads(ended.out) if row["key"] == "log.level"]
+        return row["value"], row["origin"]
+
+    assert level("--log-level", "debug") == ("debug", "option --log-level")
+    assert level("--profile", "night", "--log-level", "warning") == ("warning", "option --log-level")
+    assert level("--verbose", "--log-level", "warning") == ("warning", "option --log-level")
+    assert level("--profile", "night") == ("info", "redrive.toml, line 4")
+
+
+@pytest.mark.parametrize("through", [(), ("--server", "http://127.0.0.1:1")], ids=["here", "a server"])
+def test_a_level_that_is_none_is_refused_with_those_there_are(desk: Desk, through: tuple[str, ...]) -> None:
+    ended = desk.redrive("--log-level", "loud", *through, "list")
+    assert ended.code == 2
+    assert "'debug', 'info', 'warning', 'error'" in ended.err
+
+
 # First steps
 
 

@@ -122,6 +122,22 @@ async def test_a_probe_that_succeeds_closes_it_and_everything_flows(tmp_path: Pa
         assert await shop.letters() == []
 
 
+async def test_a_queue_to_which_nothing_comes_any_more_is_not_told_as_held_up_for_ever(tmp_path: Path) -> None:
+    bank, clock = Dependency(attempts=1), ManualClock()
+    async with workshop(bank.app, tmp_path, clock=clock, **options()) as shop:
+        await shop.send("orders", *({"number": number} for number in range(FAILURES)))
+        await asleep(shop)
+        clock.advance(PAUSE)
+        assert not shop.worker.ready
+        clock.advance(PAUSE)
+        assert (state(shop), shop.worker.ready) == (BreakerState.OPEN, True)
+
+        # What it needs is still away. The first one was waited for since before it opened, and so is no probe.
+        await shop.send("orders", {"number": 100}, {"number": 101})
+        await until(lambda: shop.worker.consumers[0].breaker.opened == 2)
+        assert not shop.worker.ready
+
+
 async def test_one_message_that_fails_again_and_again_does_not_open_it(tmp_path: Path) -> None:
     bank = Dependency(attempts=3 * FAILURES)
     bank.app.handlers["orders"].retry = Retry(3 * FAILURES, "10ms")

@@ -1,4 +1,4 @@
-"""A store in which everything that can be named has one of those texts: letters, groups, runs, users, tokens."""
+"""A store in which everything that can be named has one of those texts: letters, groups, runs, alerts, people."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import msgspec
 from browser.conftest import a_user
 from redrive.access import Grant, Role
 from redrive.accounts import ApiToken, KeptToken
+from redrive.alerts.alert import Severity
+from redrive.alerts.incident import Incident, IncidentStatus
 from redrive.clock import new_id
 from redrive.dead_letter import Actor, Entry, Fingerprint
 from redrive.editing import Rename, Set
@@ -23,6 +25,7 @@ from redrive.letter_query import LetterQuery
 from redrive.message import Message
 from redrive.run import Approval, RunChange, RunPlan
 from redrive.stores import open_store
+from redrive.watching import DUTY, LEASE
 from support.markup import EVERY
 
 if TYPE_CHECKING:
@@ -62,6 +65,7 @@ def filled(desk: Desk) -> Hostile:
         letters = await _record(store)
         runs = {text: await _run(store, letters[text], text) for text in NAMES}
         await _talk(store)
+        await _alert(store)
         await store.close()
         return Hostile(letters, runs)
 
@@ -93,6 +97,34 @@ async def _talk(store: Store) -> None:
     for text in NAMES:
         deed = Deed(what=text, subject=Subject(text, (text,)), before=text, after=text)
         await store.note(deed, by=Actor(text, reason=text))
+
+
+async def _alert(store: Store) -> None:
+    """What is over: rules that are not there end what is firing."""
+    over = [
+        Incident(
+            key=f"hostile/{number}",
+            id=new_id(),
+            rule=text,
+            severity=Severity.ERROR,
+            status=IncidentStatus.RESOLVED,
+            title=text,
+            counts={text: number},
+            queue=text,
+            path=text,
+            since=NOW,
+            changed_at=NOW,
+            ended_at=NOW,
+            acknowledged_by=text,
+            acknowledged_at=NOW,
+            snoozed_until=NOW + timedelta(days=1),
+            snoozed_by=text,
+        )
+        for number, text in enumerate(MANY)
+    ]
+    await store.take_duty(DUTY, holder="test", every=0.0, lease=LEASE)
+    assert len(await store.save_incidents(over, duty=DUTY, holder="test")) == len(over)
+    await store.end_duty(DUTY, holder="test", done=False)
 
 
 def _token(text: str, token_id: str) -> KeptToken:

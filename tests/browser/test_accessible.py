@@ -19,6 +19,8 @@ WIDE: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "color_schem
 NARROW: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
 PAGES = {
     "/": "Overview",
+    "/alerts/{alert}": "Alert",
+    "/alerts": "Alerts",
     "/groups": "Groups",
     "/groups/{group}": "ValueError",
     "/letters": "Letters",
@@ -30,6 +32,7 @@ PAGES = {
     "/runs/{run}": "Run",
     "/queues": "Queues",
     "/audit": "Audit",
+    "/doctor": "Doctor",
     "/settings": "Settings",
 }
 
@@ -71,7 +74,14 @@ async def test_every_page(letter: str, visitor: Visitor, look: dict[str, Any]) -
     page = await visitor.open("/", reduced_motion="reduce", **look)
     groups = await (await page.request.get("/api/v1/groups?text=customer")).json()
     runs = await (await page.request.get("/api/v1/runs")).json()
-    names = {"letter": letter, "group": groups["items"][0]["id"], "run": runs["items"][0]["id"]}
+    await expect(page.get_by_role("link", name="firing")).to_be_visible()  # the server has looked at its rules
+    alerts = await (await page.request.get("/api/v1/alerts")).json()
+    names = {
+        "letter": letter,
+        "group": groups["items"][0]["id"],
+        "run": runs["items"][0]["id"],
+        "alert": alerts["items"][0]["id"],
+    }
     found = []
     for path, heading in PAGES.items():
         await page.evaluate(GO, path.format(**names))

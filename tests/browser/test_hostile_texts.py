@@ -156,6 +156,22 @@ async def test_pages_of_runs_and_queues(suspicion: Suspicion, hostile: Hostile) 
     assert len(await _shown_in(page.get_by_role("table"))) > _ENOUGH
 
 
+async def test_the_page_of_alerts(suspicion: Suspicion) -> None:
+    page = suspicion.page
+    await page.goto("/alerts")
+    over = page.locator("section").filter(has=page.get_by_role("heading", name="Over"))
+    await expect(over.get_by_role("row")).to_have_count(1 + len(MANY))
+    await suspicion.settle()
+    assert len(await _shown_in(over)) > _ENOUGH
+    for link in await over.get_by_role("link").all():
+        where = await link.get_attribute("href") or ""
+        assert where.startswith("/")
+        assert not where.startswith("//")
+    await over.get_by_role("button", name="Wake").first.click()
+    await expect(page.get_by_role("dialog", name="Wake the alert")).to_be_visible()
+    await suspicion.settle()
+
+
 async def test_pages_about_people(suspicion: Suspicion) -> None:
     page = suspicion.page
     await page.goto("/audit")

@@ -273,7 +273,7 @@ async def test_attempts_whose_commit_was_not_answered_are_not_counted_twice(
     store: PostgresStore, proxy: Proxy
 ) -> None:
     tally = Tally()
-    tally.observer("charge", "orders")(None)
+    tally.of("charge", "orders").count_success(0.0)
     await cut_off(proxy, tally.flush(store))
 
     await tally.flush(store)

@@ -6,7 +6,6 @@ On PostgreSQL, at the points around its transactions, with `REDRIVE_CHAOS_KILLS`
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,8 +15,8 @@ import pytest
 from chaos.lab.breaking import make_hang, make_raise
 from chaos.lab.scenarios import ON_A_SERVER, SCENARIOS, Scenario
 from chaos.lab.supervisor import KILLED, Experiment, Nursery
+from support.amounts import LONG
 
-LONG = int(os.environ.get("REDRIVE_CHAOS_KILLS") or 0) >= 1000
 STORES = {"sqlite": SCENARIOS, **({"postgresql": ON_A_SERVER} if LONG else {})}
 CASES = [
     pytest.param(store, point, scenario, id=f"{store}-{point}-{scenario.__name__}")

@@ -6,8 +6,6 @@ Nothing that was confirmed is lost, letters are exact, and both find back by the
 
 from __future__ import annotations
 
-import math
-import os
 import signal
 from collections.abc import Callable
 
@@ -17,9 +15,10 @@ from chaos.lab.kafka import Kafka
 from chaos.lab.killing import problems_at_rest
 from chaos.lab.scenarios import EFFECT, FAIL, HEAL, SUCCEED, Scenario
 from chaos.lab.supervisor import Child, Experiment, Nursery
+from support.amounts import BROKER_KILLS
 from support.kafka_server import PrivateKafka
 
-KILLS = max(1, math.ceil(int(os.environ.get("REDRIVE_CHAOS_KILLS") or 0) / 100))
+KILLS = max(1, BROKER_KILLS)
 PLANS = [SUCCEED, HEAL, FAIL, EFFECT]
 
 
@@ -27,7 +26,7 @@ PLANS = [SUCCEED, HEAL, FAIL, EFFECT]
 def test_everything_that_was_confirmed_survives_kills_of_the_broker_while_others_send_and_work(
     own_kafka: PrivateKafka, experiment: Callable[..., Experiment], second_nursery: Nursery
 ) -> None:
-    lab = experiment(kafka=Kafka(own_kafka.address, own_kafka.topic_name()))
+    lab = experiment(broker=Kafka(own_kafka.address, own_kafka.topic_name()))
     lab.oldest = 180 + 40 * KILLS
     worker = lab.start("work", forever=True)
     lab.nursery = second_nursery

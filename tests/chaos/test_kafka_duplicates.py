@@ -89,7 +89,7 @@ class Shop:
         async with workshop(
             self.app,
             self.own_folder,
-            broker_url=f"kafka://{self.topics.address}",
+            broker_url=f"kafka://{self.topics.server}",
             store_url=f"sqlite:///{self.folder}/letters.db",
             opening=opening,
         ) as opened:
@@ -140,7 +140,7 @@ async def shop(tmp_path: Path, topics: Kafka, kafka: KafkaServer) -> AsyncIterat
 
 def _produce(topics: Kafka, *hows: str) -> None:
     """As a program does that knows nothing of us: a record is told from others by its place alone."""
-    producer = Producer({"bootstrap.servers": topics.address})
+    producer = Producer({"bootstrap.servers": topics.server})
     for number, how in enumerate(hows):
         value = json.dumps({"how": how}).encode()
         producer.produce(topics.name, value, key=b"ann", partition=number % PARTITIONS)
@@ -150,7 +150,7 @@ def _produce(topics: Kafka, *hows: str) -> None:
 def _set_back(topics: Kafka, *more: str) -> None:
     """The group has done nothing of these topics, as far as the broker knows. Nobody of it may be at work."""
     places = [TopicPartition(name, each, 0) for name in (topics.name, *more) for each in range(PARTITIONS)]
-    admin = AdminClient({"bootstrap.servers": topics.address})
+    admin = AdminClient({"bootstrap.servers": topics.server})
     wanted = ConsumerGroupTopicPartitions(topics.name, places)
     told = admin.alter_consumer_group_offsets([wanted])[topics.name].result(PATIENCE)
     assert not [each for each in told.topic_partitions if each.error is not None]

@@ -8,18 +8,17 @@ repeated but what was not behind a commit when somebody died.
 from __future__ import annotations
 
 import math
-import os
-import signal
 from collections.abc import Callable
 
 import pytest
 
 from chaos.lab.kafka import Kafka
-from chaos.lab.killing import kill, problems_at_rest
+from chaos.lab.killing import kill, kill_at_any_moment, problems_at_rest
 from chaos.lab.scenarios import ON_KAFKA, Scenario
-from chaos.lab.supervisor import KILLED, Experiment, Nursery
+from chaos.lab.supervisor import Experiment, Nursery
+from support.amounts import KAFKA_KILLS
 
-KILLS = math.ceil(int(os.environ.get("REDRIVE_CHAOS_KILLS") or 200) / 4)
+KILLS = KAFKA_KILLS
 CASES = [
     (point, scenario)
     for point, several in ON_KAFKA.items()
@@ -37,7 +36,7 @@ PER_CASE = math.ceil((KILLS - AT_RANDOM) / len(CASES))
 def test_killed_at_this_point_nothing_is_lost_or_doubled(
     point: str, scenario: type[Scenario], experiment: Callable[..., Experiment], topics: Kafka
 ) -> None:
-    lab, play = experiment(sink=scenario.sink, kafka=topics), scenario(lots=4)
+    lab, play = experiment(sink=scenario.sink, broker=topics), scenario(lots=4)
 
     kill(lab, play, point, PER_CASE, often=OFTEN)
 
@@ -48,19 +47,8 @@ def test_killed_at_this_point_nothing_is_lost_or_doubled(
 def test_killed_at_any_moment_beside_one_that_lives_nothing_is_lost_or_doubled(
     experiment: Callable[..., Experiment], topics: Kafka, second_nursery: Nursery
 ) -> None:
-    lab, play = experiment(kafka=topics), Scenario(lots=5)
-    first, lab.nursery = lab.nursery, second_nursery
-    steady = lab.start("work", forever=True)
-    lab.nursery = first
-    while lab.kills < AT_RANDOM:
-        play.set_stage(lab)
-        worker = lab.start("work", forever=True)
-        assert not worker.ended_within(lab.dice.uniform(0.02, 0.8))
-        worker.signal(signal.SIGKILL)
-        assert worker.wait() == KILLED
-        lab.note_death()
-    steady.signal(signal.SIGTERM)
-    assert steady.wait() == 0, lab.told()
-    play.come_to_rest(lab)
+    lab, play = experiment(broker=topics), Scenario(lots=5)
+
+    kill_at_any_moment(lab, play, AT_RANDOM, (0.02, 0.8), lives=second_nursery)
 
     assert problems_at_rest(lab, play, in_flight=play.in_flight) == []

@@ -27,7 +27,7 @@ class Member:
 
     def __init__(self, topics: Kafka, *, grace: float = LONG, prefetch: int = 100) -> None:
         self.transport = KafkaTransport(
-            f"kafka://{topics.address}",
+            f"kafka://{topics.server}",
             group=topics.name,
             plan=TopicPlan(partitions=PARTITIONS),
             revoke_grace=grace,

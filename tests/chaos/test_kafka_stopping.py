@@ -16,7 +16,7 @@ POISON = ("poison", "letter")
 def test_a_record_that_its_process_dies_of_is_set_apart_after_three_deaths_and_its_neighbours_are_not(
     experiment: Callable[..., Experiment], topics: Kafka
 ) -> None:
-    lab, play = experiment(kafka=topics), Scenario()
+    lab, play = experiment(broker=topics), Scenario()
     lab.produce(*[SUCCEED] * 6, POISON, *[SUCCEED] * 6)
     while lab.run("work", "worker.after_ack=kill9:0") == KILLED:
         assert lab.kills <= 3
@@ -29,7 +29,7 @@ def test_a_record_that_its_process_dies_of_is_set_apart_after_three_deaths_and_i
 def test_two_workers_that_are_told_to_stop_at_once_under_load_lose_and_repeat_nothing(
     experiment: Callable[..., Experiment], topics: Kafka, second_nursery: Nursery
 ) -> None:
-    lab, play = experiment(kafka=topics), Scenario(lots=20)
+    lab, play = experiment(broker=topics), Scenario(lots=20)
     first, workers = lab.nursery, []
     play.set_stage(lab)
     for each in (first, second_nursery):

@@ -22,6 +22,7 @@ from redrive.message import Message
 from redrive.run import ENDED, Brakes, RunPlan
 from redrive.stores import open_store
 from redrive.transports import open_transport
+from support.amounts import ORDER_KILLS
 from support.forked import REDRIVE, Forked
 from support.patience import until
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from chaos.lab.kafka import Kafka
 
-KILLS = int(os.environ.get("REDRIVE_CHAOS_ORDER_KILLS") or 16)
+KILLS = ORDER_KILLS
 CUSTOMERS, EACH = 6, 8
 SHOP = """
 import os
@@ -131,7 +132,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         store, broker = request.getfixturevalue("postgres_store_url"), request.getfixturevalue("rabbitmq_url")
     elif request.param == "sqlite and kafka":
         topics = request.getfixturevalue("topics")
-        broker = f"kafka://{topics.address}"
+        broker = f"kafka://{topics.server}"
     found = Place(tmp_path, store, broker, topics)
     yield found
     found.end()

@@ -7,7 +7,6 @@ of the server itself. None lost, no duplicate rows, counters equal to a recount.
 from __future__ import annotations
 
 import math
-import os
 import signal
 from collections.abc import Callable
 
@@ -16,9 +15,10 @@ import pytest
 from chaos.lab.killing import kill
 from chaos.lab.scenarios import ON_A_SERVER, Recording, Scenario
 from chaos.lab.supervisor import KILLED, Experiment, Nursery
+from support.amounts import POSTGRES_KILLS
 from support.postgres_server import PrivatePostgres
 
-KILLS = math.ceil(int(os.environ.get("REDRIVE_CHAOS_KILLS") or 200) / 2)
+KILLS = POSTGRES_KILLS
 PAIRS = [(point, scenario) for point, several in ON_A_SERVER.items() for scenario in several]
 PER_PAIR = math.ceil(KILLS / len(PAIRS))
 AT_RANDOM = math.ceil(KILLS / 20)

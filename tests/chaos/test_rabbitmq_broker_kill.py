@@ -7,8 +7,6 @@ find back by themselves.
 
 from __future__ import annotations
 
-import math
-import os
 import signal
 import time
 from collections.abc import Callable
@@ -19,9 +17,10 @@ from chaos.lab.killing import problems_at_rest
 from chaos.lab.rabbit import QueueType, Rabbit
 from chaos.lab.scenarios import EFFECT, FAIL, HEAL, SUCCEED, Scenario
 from chaos.lab.supervisor import Child, Experiment, Nursery
+from support.amounts import BROKER_KILLS
 from support.rabbitmq_server import PrivateRabbit
 
-LONG = math.ceil(int(os.environ.get("REDRIVE_CHAOS_KILLS") or 0) / 100)
+LONG = BROKER_KILLS
 CASES = [("quorum", max(2, LONG)), ("classic", max(1, LONG))]
 PLANS = [SUCCEED, HEAL, FAIL, EFFECT]
 OLD_ENOUGH = 2.0
@@ -40,7 +39,7 @@ def test_everything_that_was_confirmed_survives_kills_of_the_broker_while_others
     experiment: Callable[..., Experiment],
     second_nursery: Nursery,
 ) -> None:
-    lab = experiment(rabbit=Rabbit(own_rabbitmq.new_vhost(), own_rabbitmq.management_url, queue_type))
+    lab = experiment(broker=Rabbit(own_rabbitmq.new_vhost(), own_rabbitmq.management_url, queue_type))
     lab.oldest = 150 + 30 * kills
     let_queues_grow_old(lab)
     worker = lab.start("work", forever=True)

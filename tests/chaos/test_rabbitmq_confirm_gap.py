@@ -175,7 +175,7 @@ def test_a_worker_whose_acknowledgements_or_confirms_get_lost_repeats_only_what_
     lost: str, rabbit: Rabbit, experiment: Callable[..., Experiment]
 ) -> None:
     with Proxy(rabbit.url) as proxy:
-        lab = experiment(rabbit=replace(rabbit, url=proxy.url, direct=rabbit.url))
+        lab = experiment(broker=replace(rabbit, url=proxy.url, direct=rabbit.url))
         cut = proxy.cut_questions if lost == "acks of the worker" else proxy.cut_answers
         play = Cut(proxy, lambda: cut(ACKED))
         play.set_stage(lab)
@@ -194,7 +194,7 @@ def test_letters_whose_confirms_get_lost_are_sent_again_under_the_same_redrive_i
     rabbit: Rabbit, experiment: Callable[..., Experiment]
 ) -> None:
     with Proxy(rabbit.url) as proxy:
-        lab, play = experiment(rabbit=replace(rabbit, url=proxy.url, direct=rabbit.url)), Redriving(lots=3)
+        lab, play = experiment(broker=replace(rabbit, url=proxy.url, direct=rabbit.url)), Redriving(lots=3)
         play.set_stage(lab)
         proxy.cut_answers(ACKED)
         assert lab.start_redriving().wait() == 0, lab.told()

@@ -6,7 +6,6 @@ In short runs the driver's own points, each on one type of queues, in turn.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import pytest
@@ -16,8 +15,8 @@ from chaos.lab.killing import problems_at_rest
 from chaos.lab.rabbit import QUEUE_TYPES, Rabbit
 from chaos.lab.scenarios import ON_RABBITMQ, Scenario
 from chaos.lab.supervisor import Experiment, Nursery
+from support.amounts import LONG
 
-LONG = int(os.environ.get("REDRIVE_CHAOS_KILLS") or 0) >= 1000
 CASES = [
     pytest.param(queue_type, point, scenario, id=f"{queue_type}-{point}-{scenario.__name__}")
     for number, (point, several) in enumerate(ON_RABBITMQ.items())
@@ -31,7 +30,7 @@ CASES = [
 def test_an_error_at_this_point_loses_nothing(
     point: str, scenario: type[Scenario], experiment: Callable[..., Experiment], rabbit: Rabbit
 ) -> None:
-    lab, play = experiment(sink=scenario.sink, rabbit=rabbit), scenario(lots=5)
+    lab, play = experiment(sink=scenario.sink, broker=rabbit), scenario(lots=5)
 
     make_raise(lab, play, point)
 
@@ -46,7 +45,7 @@ def test_a_process_that_stands_still_at_this_point_loses_nothing(
     second_nursery: Nursery,
     rabbit: Rabbit,
 ) -> None:
-    lab, play = experiment(sink=scenario.sink, rabbit=rabbit), scenario(lots=1)
+    lab, play = experiment(sink=scenario.sink, broker=rabbit), scenario(lots=1)
 
     make_hang(lab, play, point, second_nursery)
 

@@ -32,7 +32,7 @@ COPIES = 3
 def test_what_somebody_sends_several_times_to_two_workers_is_one_letter_and_one_effect(
     rabbit: Rabbit, experiment: Callable[..., Experiment], second_nursery: Nursery
 ) -> None:
-    lab, play = experiment(rabbit=rabbit), Scenario(lots=1)
+    lab, play = experiment(broker=rabbit), Scenario(lots=1)
     play.set_stage(lab)  # the queues are there
     play.come_to_rest(lab)
     ids = [f"message {number}" for number in range(10)]
@@ -116,7 +116,7 @@ def test_a_handler_that_blocks_its_process_for_a_while_costs_nothing_but_time(
     rabbit: Rabbit, experiment: Callable[..., Experiment]
 ) -> None:
     """Half a second each, eight in a row: longer than the broker waits for a heartbeat."""
-    lab, play = experiment(rabbit=replace(rabbit, heartbeat=1.0)), Scenario()
+    lab, play = experiment(broker=replace(rabbit, heartbeat=1.0)), Scenario()
     lab.produce(*[("rigid", "handled")] * 8, *[SUCCEED] * 8)
     play.come_to_rest(lab)
     lab.kills = 1  # the broker may have given it up once

@@ -25,10 +25,11 @@ from redrive.message import Message
 from redrive.transports import Delivery
 from redrive.transports.rabbitmq.transport import RabbitTransport
 from support import hostile
+from support.amounts import HOSTILE_MESSAGES
 from support.patience import until
 from support.workshop import Workshop, workshop
 
-GENERATED = max(150, int(os.environ.get("REDRIVE_CHAOS_KILLS") or 0))
+GENERATED = HOSTILE_MESSAGES
 SEED = int(os.environ.get("REDRIVE_CHAOS_SEED") or random.SystemRandom().getrandbits(32))
 CONTENT_TYPE, ENCODING, HEADERS, MODE, PRIORITY, CORRELATION, REPLY_TO, EXPIRATION = (
     1 << bit for bit in range(15, 7, -1)

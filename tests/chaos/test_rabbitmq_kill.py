@@ -8,18 +8,17 @@ is of a message that was in flight when somebody died.
 from __future__ import annotations
 
 import math
-import os
-import signal
 from collections.abc import Callable
 
 import pytest
 
-from chaos.lab.killing import kill, problems_at_rest
+from chaos.lab.killing import kill, kill_at_any_moment, problems_at_rest
 from chaos.lab.rabbit import QUEUE_TYPES, Rabbit
 from chaos.lab.scenarios import ON_RABBITMQ, Scenario
-from chaos.lab.supervisor import KILLED, Experiment, Nursery
+from chaos.lab.supervisor import Experiment, Nursery
+from support.amounts import RABBITMQ_KILLS
 
-KILLS = math.ceil(int(os.environ.get("REDRIVE_CHAOS_KILLS") or 200) / 4)
+KILLS = RABBITMQ_KILLS
 PAIRS = [(point, scenario) for point, several in ON_RABBITMQ.items() for scenario in several]
 CASES = [
     pytest.param(queue_type, point, scenario, id=f"{queue_type}-{point}-{scenario.__name__}")
@@ -36,7 +35,7 @@ PER_CASE = math.ceil((KILLS - 2 * AT_RANDOM) / len(CASES))
 def test_killed_at_this_point_nothing_is_lost_or_doubled(
     point: str, scenario: type[Scenario], experiment: Callable[..., Experiment], rabbit: Rabbit
 ) -> None:
-    lab, play = experiment(sink=scenario.sink, rabbit=rabbit), scenario(lots=5)
+    lab, play = experiment(sink=scenario.sink, broker=rabbit), scenario(lots=5)
 
     kill(lab, play, point, PER_CASE)
 
@@ -47,19 +46,8 @@ def test_killed_at_this_point_nothing_is_lost_or_doubled(
 def test_killed_at_any_moment_beside_one_that_lives_nothing_is_lost_or_doubled(
     experiment: Callable[..., Experiment], rabbit: Rabbit, second_nursery: Nursery
 ) -> None:
-    lab, play = experiment(rabbit=rabbit), Scenario(lots=5)
-    first, lab.nursery = lab.nursery, second_nursery
-    steady = lab.start("work", forever=True)
-    lab.nursery = first
-    while lab.kills < AT_RANDOM:
-        play.set_stage(lab)
-        worker = lab.start("work", forever=True)
-        assert not worker.ended_within(lab.dice.uniform(0.02, 0.4))
-        worker.signal(signal.SIGKILL)
-        assert worker.wait() == KILLED
-        lab.kills += 1
-    steady.signal(signal.SIGTERM)
-    assert steady.wait() == 0, lab.told()
-    play.come_to_rest(lab)
+    lab, play = experiment(broker=rabbit), Scenario(lots=5)
+
+    kill_at_any_moment(lab, play, AT_RANDOM, (0.02, 0.4), lives=second_nursery)
 
     assert problems_at_rest(lab, play, in_flight=play.in_flight) == []

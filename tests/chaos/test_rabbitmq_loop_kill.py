@@ -4,8 +4,6 @@ loop. None lost, letters exact, every duplicate is of a message that was in flig
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,8 +13,9 @@ from chaos.lab.killing import kill, problems_at_rest
 from chaos.lab.rabbit import Rabbit
 from chaos.lab.scenarios import Scenario
 from chaos.lab.supervisor import Experiment
+from support.amounts import BROKER_KILLS
 
-KILLS = math.ceil(int(os.environ.get("REDRIVE_CHAOS_KILLS") or 200) / 100)
+KILLS = max(2, BROKER_KILLS)
 
 
 @pytest.mark.timeout(60 + 20 * KILLS)
@@ -25,7 +24,7 @@ KILLS = math.ceil(int(os.environ.get("REDRIVE_CHAOS_KILLS") or 200) / 100)
 def test_killed_around_the_reject_into_the_loop_nothing_is_lost_or_doubled(
     point: str, experiment: Callable[..., Experiment], rabbit: Rabbit
 ) -> None:
-    lab, play = experiment(rabbit=replace(rabbit, topology="ttl-loop")), Scenario(lots=5)
+    lab, play = experiment(broker=replace(rabbit, topology="ttl-loop")), Scenario(lots=5)
 
     kill(lab, play, point, KILLS)
 

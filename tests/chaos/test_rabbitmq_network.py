@@ -98,7 +98,7 @@ def test_a_worker_behind_a_bad_network_loses_nothing_and_finds_its_way_back(
     fault: str, rabbitmq_url: str, rabbitmq: Any, proxy: Proxy, experiment: Callable[..., Experiment]
 ) -> None:
     rabbit = Rabbit(proxy.url, rabbitmq.management_url, "quorum", direct=rabbitmq_url, heartbeat=HEARTBEAT)
-    lab, play = experiment(rabbit=rabbit), Scenario(lots=10)
+    lab, play = experiment(broker=rabbit), Scenario(lots=10)
     play.set_stage(lab)
     worker = lab.start("work", forever=True)
     while not lab.handled():

@@ -28,7 +28,7 @@ UNORDERED = {"z": "first", "a": "last"}
 def test_two_workers_that_are_told_to_stop_at_once_under_load_lose_and_repeat_nothing(
     rabbit: Rabbit, experiment: Callable[..., Experiment], second_nursery: Nursery
 ) -> None:
-    lab, play = experiment(rabbit=rabbit), Scenario(lots=20)
+    lab, play = experiment(broker=rabbit), Scenario(lots=20)
     first = lab.nursery
     for _ in range(3):
         play.set_stage(lab)
@@ -54,7 +54,7 @@ def test_two_workers_that_are_told_to_stop_at_once_under_load_lose_and_repeat_no
 def test_a_worker_that_is_told_to_stop_finishes_what_it_has_begun(
     rabbit: Rabbit, experiment: Callable[..., Experiment]
 ) -> None:
-    lab, play = experiment(rabbit=rabbit), Scenario()
+    lab, play = experiment(broker=rabbit), Scenario()
     lab.produce(("slow", "handled"), times=20)
     worker = lab.start("work", forever=True)
     while not lab.handled():
@@ -70,7 +70,7 @@ def test_a_worker_that_is_told_to_stop_finishes_what_it_has_begun(
 def test_a_message_that_its_process_dies_of_is_set_apart_after_three_deaths_and_others_flow(
     rabbit: Rabbit, experiment: Callable[..., Experiment]
 ) -> None:
-    lab, play = experiment(rabbit=rabbit), Scenario()
+    lab, play = experiment(broker=rabbit), Scenario()
     lab.produce(*[SUCCEED] * 4, POISON, *[SUCCEED] * 4)
     while lab.run("work", "worker.after_ack=kill9:0") == KILLED:
         assert lab.kills <= 3
@@ -84,7 +84,7 @@ def test_a_message_that_its_process_dies_of_is_set_apart_after_three_deaths_and_
 def test_a_message_without_an_id_that_its_process_dies_of_is_set_apart_as_well_and_its_like_that_lived_is_not(
     rabbit: Rabbit, experiment: Callable[..., Experiment]
 ) -> None:
-    lab = experiment(rabbit=rabbit)
+    lab = experiment(broker=rabbit)
     lab.produce(SUCCEED)  # the queue is there
     with rabbit.looking() as looking:
         for plan in ("poison", *["slow"] * 6):
@@ -102,7 +102,7 @@ def test_a_message_without_an_id_that_its_process_dies_of_is_set_apart_as_well_a
 def test_a_message_without_an_id_whose_worker_died_between_letter_and_acknowledgement_comes_again_under_one_id(
     rabbit: Rabbit, experiment: Callable[..., Experiment]
 ) -> None:
-    lab = experiment(rabbit=rabbit)
+    lab = experiment(broker=rabbit)
     lab.produce(SUCCEED)
     with rabbit.looking() as looking:
         for headers in ({"a": "last", "z": "first"}, UNORDERED, None):
@@ -122,7 +122,7 @@ def test_a_worker_that_stood_still_while_the_broker_gave_it_up_settles_nothing_t
     third_nursery: Nursery,
 ) -> None:
     refused = rabbitmq.log.count(NOT_ITS_OWN) if isinstance(rabbitmq, PrivateRabbit) else 0  # by tests before this
-    lab, play = experiment(rabbit=replace(rabbit, heartbeat=HEARTBEAT)), Scenario()
+    lab, play = experiment(broker=replace(rabbit, heartbeat=HEARTBEAT)), Scenario()
     lab.produce(("slow", "handled"), times=16)  # it is to stop inside a handler, with no file locked
     zombie = lab.start("work", forever=True)
     while not lab.handled():

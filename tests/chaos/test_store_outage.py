@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from chaos.lab import places
+from chaos.lab.embedded import Embedded
 from chaos.lab.proxy import Proxy
 from chaos.lab.rows import rows
 from chaos.lab.scenarios import Scenario, StoreBack
@@ -159,10 +160,10 @@ class Shop:
             self.sent += 1
 
     def on_broker(self) -> int:
-        return places.on_broker(self._broker).total()
+        return Embedded(str(self._broker)).messages().total()
 
     def spooled(self) -> bool:
-        return any(path.stat().st_size for path in self._spool.glob("*.seg"))
+        return bool(places.segments_in_use(self._spool))
 
     def problems(self) -> list[str]:
         """Unless each message that was sent is one letter with one delivery, and the store agrees with itself."""
@@ -378,7 +379,7 @@ def test_two_processes_without_the_server_leave_it_alone_and_bring_everything_ho
         lab.nursery = first
     lab.wait_until_they_listen(workers)
     play.set_stage(lab)
-    while knocks.number < 4 or places.on_broker(lab.premises.broker):
+    while knocks.number < 4 or lab.premises.broker.messages():
         assert not workers[0].ended_within(0.02)
 
     assert knocks.number <= knocks.allowed(processes=2)

@@ -7,19 +7,20 @@ whole, duplicates within what was in flight.
 from __future__ import annotations
 
 import math
-import os
 import signal
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from chaos.lab.killing import kill
-from chaos.lab.scenarios import ELSEWHERE, ON_KAFKA, ON_RABBITMQ, SCENARIOS, Scenario
+from chaos.lab.scenarios import ELSEWHERE, ON_KAFKA, ON_RABBITMQ, ON_SERVICE_BUS, ON_SQS, SCENARIOS, Scenario
 from chaos.lab.supervisor import KILLED, Experiment, Nursery
 from redrive.faults import POINTS
+from support.amounts import WORKER_KILLS
 
-KILLS = int(os.environ.get("REDRIVE_CHAOS_KILLS") or 200)
+KILLS = WORKER_KILLS
 AT_RANDOM = math.ceil(KILLS / 10)
 PAIRS = [(point, scenario) for point, several in SCENARIOS.items() for scenario in several]
 PER_PAIR = math.ceil((KILLS - AT_RANDOM) / len(PAIRS))
@@ -28,7 +29,7 @@ PER_PAIR = math.ceil((KILLS - AT_RANDOM) / len(PAIRS))
 def test_every_registered_failpoint_has_a_scenario_or_a_test_of_its_own_and_every_scenario_a_failpoint() -> None:
     elsewhere = {point for point in POINTS if {point, f"{point.split('.')[0]}."} & ELSEWHERE.keys()}
 
-    walked = set(SCENARIOS) | set(ON_RABBITMQ) | set(ON_KAFKA)
+    walked = {*SCENARIOS, *ON_RABBITMQ, *ON_KAFKA, *chain.from_iterable(ON_SERVICE_BUS.values()), *ON_SQS}
     assert walked | elsewhere == set(POINTS)
     assert not elsewhere & walked
     for name, test in ELSEWHERE.items():

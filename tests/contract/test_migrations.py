@@ -14,8 +14,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import pyfiles
 from sqlalchemy import Connection, create_engine
 
+from redrive import faults
 from redrive.dead_letter import Recorded, Status
 from redrive.errors import CorruptFile, Unreachable
 from redrive.stores import schema
@@ -225,6 +227,25 @@ def test_killed_at_a_failpoint_of_migrations_all_of_it_is_done_or_nothing(
     assert upgraded(database.url) == 0
 
     assert check(database.url).healthy
+
+
+def test_the_failpoint_is_passed_before_every_step_and_each_migration_is_read_once(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed, read, load = list[str](), list[str](), pyfiles.load_module_py
+
+    def loaded(name: str, path: Any) -> Any:
+        read.append(name)
+        return load(name, path)
+
+    monkeypatch.setattr(faults, "point", passed.append)
+    monkeypatch.setattr(pyfiles, "load_module_py", loaded)
+
+    upgrade(f"sqlite:///{file}")
+
+    steps = len(list((MIGRATIONS / "versions").glob("0*.py")))
+    assert passed.count("migrate.before_step") == steps
+    assert len(read) == len(set(read)) == steps + 1  # env.py
 
 
 # Looking

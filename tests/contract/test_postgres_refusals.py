@@ -198,9 +198,9 @@ async def test_a_server_that_does_not_sync_is_a_problem_for_the_check() -> None:
         url = careless.new_database()
         upgrade(url)
 
-        [problem] = check(url).problems
+        [risk] = check(url).risks
 
-        assert "fsync = off" in problem
+        assert "fsync = off" in risk
     finally:
         careless.clean_up()
 

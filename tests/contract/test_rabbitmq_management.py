@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from redrive.errors import ConfigurationError, NotFound, Unreachable
-from redrive.finding import Level
+from redrive.finding import FindingLevel
 from redrive.transports.inspection import Expected
 from redrive.transports.rabbitmq import management as module
 from redrive.transports.rabbitmq.binding_routes import Routes, matches
@@ -176,7 +176,7 @@ async def test_dead_letters_that_cannot_go_are_held_and_found(vhost: Vhost) -> N
 
     await until(held)
     found = {each.check: each.level for each in examine(await vhost.facts(), Expected()) if each.queue == "orders"}
-    assert found == {"dead-letter-route": Level.PROBLEM, "held-dead-letters": Level.PROBLEM}
+    assert found == {"dead-letter-route": FindingLevel.PROBLEM, "held-dead-letters": FindingLevel.PROBLEM}
 
     vhost.queue("dlq", {"x-queue-type": "quorum"})
     found = {each.check: each.level for each in examine(await vhost.facts(), Expected()) if each.queue == "orders"}

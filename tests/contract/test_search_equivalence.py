@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
@@ -26,13 +25,11 @@ from redrive.stores.sqlite import SqliteStore
 from redrive.testing.clock import ManualClock
 from redrive.testing.letters import NOON
 from redrive.testing.store_case import ANN, returned, sent
+from support.amounts import EXPLAINED_FILTERS
 from support.filters import filters
 from support.search_corpus import OWNERS, Asker, a_delivery, an_order, facts_of, seeded
 
 LETTERS, FILTERS = 300, 1000
-LONG = int(os.environ.get("REDRIVE_CHAOS_KILLS") or 0) >= 1000
-STATEMENTS = 1000 if LONG else 250
-"""Of how many filters the SQL is looked through; `make chaos` gives more."""
 
 
 class Shelf(NamedTuple):
@@ -149,7 +146,7 @@ DIALECTS = {"postgresql": postgresql.dialect(), "sqlite": sqlite.dialect()}  # t
 MARK, NUMBER = "zzmarkzz", 1_918_273_645
 
 
-@settings(max_examples=STATEMENTS)
+@settings(max_examples=EXPLAINED_FILTERS)
 @given(filters)
 def test_nothing_that_a_person_wrote_is_in_the_sql(filter_: Filter) -> None:
     where, within = Filter(tuple(map(_marked, filter_.terms))), (MARK, f"{MARK}*")

@@ -115,11 +115,11 @@ MUTANTS = (
         name="reprocess-removes-first",
         file="dead_letter_queue.py",
         old="""        try:
-            await self._transport.send(message, queue=home)
+            await self._send_home(message, queue=home)
 """,
         new="""        await self._remove(delivery)
         try:
-            await self._transport.send(message, queue=home)
+            await self._send_home(message, queue=home)
 """,
         why="a death or a refusal between the two leaves the message nowhere",
         tests=(f"{_REPROCESS}::test_messages_that_the_broker_refuses_stay_in_the_dead_letter_queue",),

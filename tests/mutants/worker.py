@@ -12,13 +12,17 @@ MUTANTS = (
     Mutant(
         name="ack-before-record",
         file="settling.py",
-        old="""        kept = await self._keep(entry)
-        faults.point("worker.after_record")
-        await self._ack(delivery)
+        old="""            kept = await self._keep(entry, span)
+            faults.point("worker.after_record")
+            seconds = (entry.at - entry.first_attempt_at).total_seconds()
+            self._counts.count_letter(entry.failures[-1].kind, kept.sink, seconds)
+            await (self._give_to_the_dead(delivery, kept.entry) if kept.natively else self._ack(delivery))
 """,
-        new="""        await self._ack(delivery)
-        kept = await self._keep(entry)
-        faults.point("worker.after_record")
+        new="""            await self._ack(delivery)
+            kept = await self._keep(entry, span)
+            faults.point("worker.after_record")
+            seconds = (entry.at - entry.first_attempt_at).total_seconds()
+            self._counts.count_letter(entry.failures[-1].kind, kept.sink, seconds)
 """,
         why="a death, or a store that is away, leaves the letter nowhere",
         tests=(f"{_REGRESSIONS}::test_r22_stopped_while_no_sink_takes_it_the_message_is_still_in_its_queue",),

@@ -7,7 +7,6 @@ that repeats them.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +16,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from stateful.ground import Ground
 from stateful.machine import TransitionTable
+from support.amounts import STATEFUL_STEPS
 from support.postgres_server import PostgresServer
 
-AT_LEAST = 20_000
-IN_ALL = max(AT_LEAST, int(os.environ.get("REDRIVE_STATEFUL_STEPS") or 0))
 SHARES = {"sqlite": 0.7, "postgresql": 0.3}
 PARTS = 4
 """Each store's steps are made in so many tests, which run beside each other."""
@@ -28,7 +26,7 @@ PER_EXAMPLE = 50
 
 
 def steps_of(store: str) -> int:
-    return math.ceil(IN_ALL * SHARES[store] / PARTS)
+    return math.ceil(STATEFUL_STEPS * SHARES[store] / PARTS)
 
 
 @pytest.fixture(params=SHARES)
@@ -48,7 +46,7 @@ def ground(store: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterat
     opened.close()
 
 
-@pytest.mark.timeout(300 + IN_ALL // 20)
+@pytest.mark.timeout(300 + STATEFUL_STEPS // 20)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_store_does_what_the_table_says(store: str, part: int, ground: Ground) -> None:  # noqa: ARG001  one of several
     machine = type("Table", (TransitionTable,), {"ground": ground})

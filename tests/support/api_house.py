@@ -14,6 +14,7 @@ from redrive.accounts import ApiToken, KeptToken
 from redrive.api.app import create_app
 from redrive.api.door import Door
 from redrive.api.keeper import AccountKeeper
+from redrive.api.metrics import Told
 from redrive.api.sign_in import Reception
 from redrive.clock import SystemClock
 from redrive.dead_letter import Actor
@@ -25,6 +26,7 @@ from redrive.identity.sessions import Sessions
 from redrive.identity.tokens import Tokens, digest, new_token
 from redrive.ledger import LedgerKey
 from redrive.loaded import Loaded
+from redrive.metrics_wiring import ServerMetrics
 from redrive.privacy.maskers import Maskers
 from redrive.run_policy import RunPolicy
 from redrive.stores import open_store
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from redrive.clock import Clock
+    from redrive.examining import Doctor
     from redrive.stores import Store
     from redrive.transports import Transport
 
@@ -100,9 +103,11 @@ async def open_house(
     policy: RunPolicy | None = None,
     masks: Maskers | None = None,
     loaded: Loaded | None = None,
+    doctor: Doctor | None = None,
     read_only: bool = False,
     root_path: str = "",
     audited: bool = False,
+    metrics_token: str | None = None,
     **how: Any,
 ) -> AsyncIterator[House]:
     clock = SystemClock()
@@ -129,9 +134,11 @@ async def open_house(
             keeper=keeper,
             masks=masks or Maskers(),
             loaded=loaded,
+            doctor=doctor,
             read_only=read_only,
         )
-        app = create_app(door, reception=reception, checks={"store": store.has_accounts}, **how)
+        told = Told(ServerMetrics(store, clock).text, token=metrics_token)
+        app = create_app(door, reception=reception, checks={"store": store.has_accounts}, told=told, **how)
         client = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app=app, raise_app_exceptions=False, root_path=root_path),
             base_url="http://redrive.test",

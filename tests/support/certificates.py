@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 _RULES = """
@@ -25,7 +26,7 @@ keyUsage = critical, digitalSignature
 extendedKeyUsage = serverAuth
 subjectKeyIdentifier = hash
 authorityKeyIdentifier = keyid
-subjectAltName = DNS:localhost, IP:127.0.0.1
+subjectAltName = IP:127.0.0.1, NAMES
 """
 
 
@@ -38,11 +39,11 @@ class Certificates:
     key: Path
 
 
-def make_certificates(folder: Path) -> Certificates:
-    """New ones, which no others trust."""
+def make_certificates(folder: Path, *, names: Sequence[str] = ("localhost",)) -> Certificates:
+    """New ones, which no others trust, for a server of all these names."""
     folder.mkdir(parents=True, exist_ok=True)
     rules = folder / "openssl.cnf"
-    rules.write_text(_RULES)
+    rules.write_text(_RULES.replace("NAMES", ", ".join(f"DNS:{name}" for name in names)))
     authority, authority_key = folder / "authority.pem", folder / "authority.key"
     made = Certificates(authority, folder / "server.pem", folder / "server.key")
     _sign(rules, "authority", authority, authority_key)

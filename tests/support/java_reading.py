@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support import kafka_programs
+from support.fetched_jars import NotHere
 
 _PATIENCE = 60
 _NULL, _NO_BYTES = "-", "="
@@ -60,8 +61,8 @@ def _bytes(written: str) -> bytes | None:
 
 def _require_programs() -> None:
     try:
-        kafka_programs.require()
-    except kafka_programs.NotHere as why:
+        kafka_programs.KAFKA.require()
+    except NotHere as why:
         if os.environ.get("CI") == "true":
             pytest.fail(str(why), pytrace=False)
         pytest.skip(str(why))

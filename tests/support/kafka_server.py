@@ -39,6 +39,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from support import kafka_programs
 from support.certificates import make_certificates
+from support.fetched_jars import NotHere
 from support.in_memory import folder_in_memory
 from support.java_reading import JavaRecord, java_read
 from support.loopback_ports import free_ports
@@ -161,7 +162,9 @@ class PrivateKafka(KafkaServer):
         users: Mapping[str, str] | None = None,
     ) -> None:
         _require_programs()
-        self._options = [f"-XX:SharedArchiveFile={kafka_programs.archive()}"] if options is None else [*options]
+        self._options = (
+            [f"-XX:SharedArchiveFile={kafka_programs.KAFKA.archive()}"] if options is None else [*options]
+        )
         self._folder = Path(tempfile.mkdtemp(prefix="redrive-kafka-", dir=folder_in_memory()))
         self._port, self._controller, secure = free_ports(3)
         self.secure_address = f"127.0.0.1:{secure}"
@@ -328,8 +331,8 @@ def own(settings: Mapping[str, str] | None = None, *, users: Mapping[str, str] |
 
 def _require_programs() -> None:
     try:
-        kafka_programs.require()
-    except kafka_programs.NotHere as why:
+        kafka_programs.KAFKA.require()
+    except NotHere as why:
         missing = f"{why}, or set {EXISTING}=host:port"
         if os.environ.get("CI") == "true":
             pytest.fail(missing, pytrace=False)
@@ -343,7 +346,7 @@ def _die_with_the_tests() -> None:
 
 def _keep_classes() -> None:
     """Those of a broker that ran once, so that all others start faster."""
-    archive = kafka_programs.archive()
+    archive = kafka_programs.KAFKA.archive()
     if archive.exists():
         return
     half = archive.with_name(f"half-made-{uuid4().hex}.jsa")
@@ -361,7 +364,7 @@ def main() -> None:
     try:
         kafka_programs.make()
         _keep_classes()
-    except kafka_programs.NotHere as why:
+    except NotHere as why:
         print(f"no Kafka for the tests: {why}, or set {EXISTING}=host:port; its tests will be skipped")  # noqa: T201  this is a command
 
 

@@ -34,15 +34,17 @@ class ServerDesk(Desk):
         return open_store(self._url, **options)
 
 
-def settled(desk: Desk, number: int, status: Status = Status.RESOLVED, *, days: float = 100) -> list[str]:
+def settled(
+    desk: Desk, number: int, status: Status = Status.RESOLVED, *, days: float = 100, queue: str = "orders"
+) -> list[str]:
     """The ids of so many letters that came into that status so long ago."""
-    return asyncio.run(_settled(desk, number, status, timedelta(days=days)))
+    return asyncio.run(_settled(desk, number, status, timedelta(days=days), queue))
 
 
-async def _settled(desk: Desk, number: int, status: Status, age: timedelta) -> list[str]:
+async def _settled(desk: Desk, number: int, status: Status, age: timedelta, queue: str) -> list[str]:
     store = desk.store(clock=ManualClock(datetime.now(UTC) - age))
     try:
-        ids = [(await store.record(dead(age=age)))[0] for _ in range(number)]
+        ids = [(await store.record(dead(age=age, queue=queue)))[0] for _ in range(number)]
         if status is Status.REDRIVING:
             await store.claim(ids, owner="engine", lease=60.0)
         elif status is not Status.PENDING:

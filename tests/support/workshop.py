@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from redrive.clock import Clock
     from redrive.dead_letter import DeadLetter
     from redrive.stores import DeadLetterStore
+    from redrive.telemetry.spans import Spans
     from redrive.transports import Transport
 
 HOST = Host(name="workshop", process=1, app="shop", app_version="1.0", environment="test")
@@ -45,6 +46,7 @@ class Workshop:
     store: DeadLetterStore
     spool: Spool
     clock: Clock
+    spans: Spans | None = None
     running: asyncio.Task[None] | None = None
 
     def start(self, **how: bool) -> asyncio.Task[None]:
@@ -80,9 +82,14 @@ class Workshop:
         idle = not any(consumer.busy for consumer in self.worker.consumers)
         return not await self.transport.depths() and idle
 
+    @property
+    def desk(self) -> Actions:
+        return Actions(
+            store=self.store, transport=self.transport, clock=self.clock, who=local("test"), spans=self.spans
+        )
+
     async def redrive(self, *letters: DeadLetter) -> None:
-        desk = Actions(store=self.store, transport=self.transport, clock=self.clock, who=local("test"))
-        outcomes = await desk.retry([letter.id for letter in letters])
+        outcomes = await self.desk.retry([letter.id for letter in letters])
         assert {outcome.result for outcome in outcomes} == {"sent"}
 
 
@@ -100,6 +107,7 @@ async def workshop(
     queues: Sequence[str] = (),
     queues_settings: dict[str, Any] | None = None,
     lease: float = 60.0,
+    spans: Spans | None = None,
     start: bool = True,
     **sections: Any,
 ) -> AsyncIterator[Workshop]:
@@ -128,8 +136,9 @@ async def workshop(
             host=HOST,
             random=random.random,
             clock=time,
+            spans=spans,
         )
-        shop = Workshop(app, worker, transport, store, spool, time)
+        shop = Workshop(app, worker, transport, store, spool, time, spans)
         closing.push_async_callback(shop.stop)
         if start:
             shop.start()

@@ -12,6 +12,7 @@ import msgspec
 from redrive.api.app import PREFIX, create_app
 from redrive.api.door import Door
 from redrive.api.guards import MAX_BODY
+from redrive.api.metrics import Told
 from redrive.api.problems import Problem
 from redrive.api.run_wire import RunRequest
 from redrive.api.sign_in import Reception
@@ -21,7 +22,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 
 
 def routes() -> set[tuple[str, str]]:
-    app = create_app(cast("Door", None), reception=cast("Reception", None), checks={})
+    app = create_app(cast("Door", None), reception=cast("Reception", None), checks={}, told=cast("Told", None))
     paths = app.openapi()["paths"].items()
     return {(method.upper(), path.removeprefix(PREFIX)) for path, each in paths for method in each}
 

@@ -94,10 +94,14 @@ COMPARED = {
 NEVER_MESSAGES = {
     *("api.asking", "api.console", "api.guards", "edit_parsing", "json_path", "secret_url", "setting_values"),
     *("search_grammar", "search_writing", "stores.postgres_options", "transports.rabbitmq.mismatch"),
-    *("upkeep.archive", "upkeep.spool_segment"),
+    *("transports.servicebus.topics", "transports.sqs.address", "transports.sqs.queues"),
+    *("disk", "telemetry.address", "upkeep.archive", "upkeep.spool_segment"),
 }
 """Modules whose patterns see settings, paths, filters, names of files, words of a broker: nothing of a message."""
-MEETS_MESSAGES = {"fingerprint", "imports.rows", "search_document", "search_terms", "stores.columns", "words"}
+MEETS_MESSAGES = {
+    *("alerts.conditions", "fingerprint", "imports.rows", "search_document", "search_terms", "stores.columns"),
+    *("telemetry.sampling", "transports.sqs.attributes", "transports.sqs.body", "transports.sqs.fifo", "words"),
+}
 """Python's `re` is quicker there than RE2, and its patterns are such that no text can hold them up."""
 
 

@@ -113,6 +113,18 @@ def test_open_it_waits_for_the_pause_and_not_below_zero() -> None:
     assert breaker.remaining(1000) == 0
 
 
+def test_it_holds_messages_up_while_it_is_open_and_a_pause_longer_for_one_to_come_and_be_tried() -> None:
+    assert not Breaker(failures=3, pause=30).holds_up(0)
+    breaker = opened(now=100)
+    assert [breaker.holds_up(now) for now in (100, 130, 159, 160)] == [True, True, True, False]
+    breaker.probe()
+    breaker.failed("TimeoutError", "it came at last", 500)
+    assert [breaker.holds_up(now) for now in (500, 589, 590)] == [True, True, False]
+    breaker.probe()
+    breaker.succeeded()
+    assert not breaker.holds_up(590)
+
+
 def test_a_probe_that_succeeds_closes_it() -> None:
     breaker = opened()
     breaker.probe()

@@ -13,6 +13,7 @@ import google_crc32c
 import pytest
 
 from chaos.lab.checker import Evidence, Verdict, gather, judge
+from chaos.lab.embedded import Embedded
 from chaos.lab.history import FAILED, OK, SEND, SENT, History
 from chaos.lab.places import Letter, crc32c, digest, spooled
 from redrive.upkeep.spool import Spool
@@ -319,7 +320,7 @@ def test_the_evidence_is_read_from_history_broker_store_and_handlers_database(tm
 
     evidence = gather(
         tmp_path / "history.jsonl",
-        broker=tmp_path / "broker.db",
+        broker=Embedded(str(tmp_path / "broker.db")),
         store=tmp_path / "store.db",
         effects=tmp_path / "effects.db",
         spool=tmp_path / "no spool",
@@ -378,7 +379,7 @@ def test_a_database_with_a_damaged_page_is_damage(tmp_path: Path) -> None:
         file.seek(-4096, 2)  # the last page belongs to the index
         file.write(b"\xff" * 4096)
 
-    assert gather(tmp_path / "no history", broker=path).damage != []
+    assert gather(tmp_path / "no history", broker=Embedded(str(path))).damage != []
 
 
 async def test_whole_records_of_the_spool_count_and_torn_ones_do_not(tmp_path: Path) -> None:

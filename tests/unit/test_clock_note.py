@@ -31,8 +31,8 @@ class Machine:
     def restarts(self, name: str) -> None:
         self.up = Uptime(name, 10.0)
 
-    def check(self, newest: datetime | None = None) -> None:
-        self.note.check(self.now, newest=newest, keep=KEEP)
+    def check(self, newest: datetime | None = None, *, attended: bool = True) -> None:
+        self.note.check(self.now, newest=newest, keep=KEEP, attended=attended)
 
 
 @pytest.fixture
@@ -136,3 +136,58 @@ def test_a_note_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 def test_the_real_machine_tells_the_same_start_twice() -> None:
     first, second = uptime(), uptime()
     assert (first.boot, first.seconds <= second.seconds) == (second.boot, True)
+
+
+# Runs that nobody has asked for
+
+
+@pytest.mark.parametrize("jump", [2 * HOUR, -2 * HOUR, 3650 * DAY, -3650 * DAY], ids=str)
+def test_a_jump_is_never_believed_by_runs_that_nobody_asked_for(machine: Machine, jump: timedelta) -> None:
+    machine.check(newest=NOON, attended=False)
+    machine.now += jump
+    for _ in range(5):
+        machine.passes(DAY)
+        with pytest.raises(Refused, match="clock jumped") as told:
+            machine.check(newest=machine.now, attended=False)
+    assert "redrive retention run" in told.value.remedy
+
+
+def test_a_jump_that_was_put_right_holds_up_no_run_that_nobody_asked_for(machine: Machine) -> None:
+    machine.check(newest=NOON, attended=False)
+    machine.now += 3650 * DAY
+    with pytest.raises(Refused):
+        machine.check(newest=NOON, attended=False)
+    machine.now -= 3650 * DAY
+
+    machine.passes(DAY)
+    machine.check(newest=NOON, attended=False)
+
+
+def test_a_jump_that_a_person_has_confirmed_is_believed_by_all_later_runs(machine: Machine) -> None:
+    machine.check(newest=NOON, attended=False)
+    machine.now += 30 * DAY
+    with pytest.raises(Refused):
+        machine.check(newest=NOON)
+    machine.passes(HOUR)
+    machine.check(newest=NOON)
+
+    machine.passes(DAY)
+    machine.check(newest=NOON, attended=False)
+
+
+def test_letters_that_a_wrong_clock_dated_are_no_witness_for_it(machine: Machine) -> None:
+    """The machine starts with a clock that is ten years ahead, and letters fail before retention runs."""
+    machine.check(newest=NOON, attended=False)
+    machine.restarts("second")
+    machine.now += 3650 * DAY
+
+    with pytest.raises(Refused, match="ahead of everything"):
+        machine.check(newest=machine.now, attended=False)
+
+
+def test_after_a_restart_runs_that_nobody_asked_for_go_on(machine: Machine) -> None:
+    machine.check(newest=NOON, attended=False)
+    machine.passes(2 * DAY)
+    machine.restarts("second")
+
+    machine.check(newest=NOON, attended=False)

@@ -14,6 +14,10 @@ from redrive.dialects import DIALECTS, Arrival, Reading, read
 from redrive.failure import FailureKind, encode_trail
 from redrive.fingerprint import fingerprint
 from redrive.message import Envelope, ErrorNote, Message, Overlay
+from redrive.servicebus_origin import DeadLettered
+from redrive.servicebus_origin import Origin as OfServiceBus
+from redrive.servicebus_origin import properties_of as properties_of_service_bus
+from redrive.sqs_origin import Origin, properties_of
 from redrive.testing.letters import NOON, a_failure
 from redrive.transports import Names
 
@@ -54,6 +58,41 @@ def an_envelope(**fields: Any) -> bytes:
     }
     assert set(usual) == set(Envelope.__struct_fields__)
     return msgspec.json.encode(usual | fields)
+
+
+ARN = "arn:aws:sqs:eu-west-1:123456789012"
+
+
+def sqs_said(**system: str) -> bytes:
+    return properties_of(Origin("orders_dlq", "m-1", None, {}, system))
+
+
+def service_bus_said(dead: DeadLettered | None = None, *, entity: str = "orders/$DeadLetterQueue") -> bytes:
+    return properties_of_service_bus(OfServiceBus(entity=entity, sequence=1, dead=dead))
+
+
+TRACED = (("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), ("tracestate", b"a=1"))
+DIED: dict[str | None, dict[str, Any]] = {
+    "redrive": {"trail": encode_trail((a_failure(),), 64_000)},
+    "envelope": {"body": an_envelope()},
+    "rabbitmq": {"headers": (("x-death", [died()]), *TRACED)},
+    "aws": {"headers": (("RequestID", "r-1"), ("ErrorCode", "200"), ("ErrorMessage", "boom"), *TRACED)},
+    "sqs": {"properties": sqs_said(DeadLetterQueueSourceArn=f"{ARN}:orders")},
+    "azure-servicebus": {"properties": service_bus_said(DeadLettered("NoCustomer"))},
+    None: {},
+}
+
+
+@pytest.mark.parametrize("dialect", DIED)
+def test_whoever_wrote_a_dead_letter_it_stays_in_its_trace(dialect: str | None) -> None:
+    reading = found(**{"headers": TRACED} | DIED[dialect])
+
+    assert reading.dialect == dialect
+    assert reading.message.headers[-2:] == TRACED
+
+
+def test_no_dialect_is_without_its_dead_letter() -> None:
+    assert {each.NAME for each in DIALECTS} == {*DIED} - {None}
 
 
 # Ours
@@ -261,6 +300,134 @@ def test_a_reason_that_no_broker_gives_is_told_and_is_no_type() -> None:
     assert failure.text.startswith("bad")
 
 
+# Of AWS
+
+
+def test_a_dead_letter_of_sqs_goes_back_to_the_queue_it_was_received_from() -> None:
+    source = f"{ARN}:orders"
+    reading = found(
+        lay_in="limbo", properties=sqs_said(DeadLetterQueueSourceArn=source, ApproximateReceiveCount="6")
+    )
+
+    assert (reading.dialect, reading.home, reading.quarantine) == ("sqs", "orders", None)
+    [failure] = reading.failures
+    assert (failure.type, failure.attempt, failure.at) == ("sqs.MaxReceiveCount", 5, NOON)
+
+
+@pytest.mark.parametrize("receptions", ["", "x", "-1", "9" * 30, "٣", "1"])
+def test_a_count_that_is_none_is_one_attempt(receptions: str) -> None:
+    told = sqs_said(DeadLetterQueueSourceArn="no arn", ApproximateReceiveCount=receptions)
+    reading = found(properties=told)
+
+    assert (reading.home, reading.failures[0].attempt) == ("orders", 1)
+    assert reading.warnings == ("DeadLetterQueueSourceArn names no queue that it could go back to",)
+
+
+def test_an_event_that_a_rule_could_not_deliver_to_a_queue_goes_to_that_queue() -> None:
+    told = {
+        "RULE_ARN": "arn:aws:events:eu-west-1:123456789012:rule/orders",
+        "TARGET_ARN": f"{ARN}:orders",
+        "ERROR_CODE": "NO_PERMISSIONS",
+        "ERROR_MESSAGE": "not allowed",
+        "EXHAUSTED_RETRY_CONDITION": "MaximumRetryAttempts",
+        "RETRY_ATTEMPTS": "185",
+    }
+    reading = found(lay_in="undelivered", headers=tuple(told.items()))
+
+    assert (reading.dialect, reading.home, reading.quarantine) == ("aws", "orders", None)
+    [failure] = reading.failures
+    assert (failure.type, failure.attempt) == ("eventbridge.NO_PERMISSIONS", 186)
+    assert failure.text == "not allowed (MaximumRetryAttempts)"
+
+
+def test_what_was_meant_for_no_queue_waits_for_a_person() -> None:
+    target = "arn:aws:lambda:eu-west-1:123456789012:function:charge"
+    told = (("SCHEDULE_ARN", "arn:aws:scheduler:..."), ("TARGET_ARN", target))
+    reading = found(lay_in="undelivered", headers=told)
+
+    assert reading.failures[0].type == "scheduler.Undelivered"
+    assert reading.quarantine is not None
+    assert reading.quarantine.endswith(f"names no queue to send it back to: it was meant for {target}")
+
+
+def test_an_invocation_that_failed_waits_for_a_person() -> None:
+    told = (("RequestID", "r-1"), ("ErrorCode", "200"), ("ErrorMessage", "KeyError: 'id'"))
+    reading = found(headers=told)
+
+    assert (reading.failures[0].type, reading.failures[0].text) == ("invocation.200", "KeyError: 'id'")
+    assert reading.quarantine is not None
+
+
+# Of Azure Service Bus
+
+
+@pytest.mark.parametrize(
+    ("lay_in", "home"),
+    [
+        ("orders/$DeadLetterQueue", "orders"),
+        ("orders/$Transfer/$DeadLetterQueue", "orders"),
+        ("events/Subscriptions/mail/$deadletterqueue", "events/Subscriptions/mail"),
+    ],
+)
+def test_a_dead_letter_of_a_subqueue_goes_back_to_its_entity(lay_in: str, home: str) -> None:
+    told = DeadLettered("NoCustomer", "no customer 17", deliveries=3)
+    reading = found(lay_in=lay_in, properties=service_bus_said(told, entity=lay_in))
+
+    assert (reading.dialect, reading.home, reading.quarantine) == ("azure-servicebus", home, None)
+    [failure] = reading.failures
+    assert (failure.type, failure.text) == ("servicebus.NoCustomer", "no customer 17")
+    assert (failure.attempt, failure.at, reading.warnings) == (3, NOON, ())
+
+
+@pytest.mark.parametrize(
+    ("reason", "type_", "kind"),
+    [
+        ("TTLExpiredException", "servicebus.TTLExpiredException", FailureKind.TRANSIENT),
+        ("MaxDeliveryCountExceeded", "servicebus.MaxDeliveryCountExceeded", FailureKind.PERMANENT),
+        ("HeaderSizeExceeded", "servicebus.HeaderSizeExceeded", FailureKind.PERMANENT),
+        ("MaxTransferHopCountExceeded", "servicebus.MaxTransferHopCountExceeded", FailureKind.PERMANENT),
+        ("Session ID is null", "servicebus.SessionIdIsNull", FailureKind.PERMANENT),
+        ("no such customer: 17!", "servicebus.NoSuchCustomer17", FailureKind.PERMANENT),
+        ("", "servicebus.DeadLettered", FailureKind.PERMANENT),
+    ],
+)
+def test_a_reason_is_the_broker_s_or_what_a_consumer_wrote(reason: str, type_: str, kind: FailureKind) -> None:
+    reading = found(lay_in="orders/$DeadLetterQueue", properties=service_bus_said(DeadLettered(reason)))
+
+    [failure] = reading.failures
+    assert (failure.type, failure.kind, failure.attempt) == (type_, kind, 1)
+    assert failure.text == (reason or "dead-lettered without a description")
+
+
+def test_what_could_not_be_forwarded_may_be_forwarded_later() -> None:
+    lay_in = "orders/$Transfer/$DeadLetterQueue"
+    [failure] = found(lay_in=lay_in, properties=service_bus_said(DeadLettered(), entity=lay_in)).failures
+
+    assert (failure.type, failure.kind) == ("servicebus.NotForwarded", FailureKind.TRANSIENT)
+
+
+def test_a_dead_letter_that_was_forwarded_goes_back_to_where_it_died() -> None:
+    told = DeadLettered("MaxDeliveryCountExceeded", source="orders")
+    reading = found(lay_in="graveyard", properties=service_bus_said(told, entity="graveyard"))
+
+    assert (reading.dialect, reading.home, reading.warnings) == ("azure-servicebus", "orders", ())
+
+
+def test_a_reason_without_a_place_goes_back_to_where_it_lay() -> None:
+    reading = found(lay_in="graveyard", properties=service_bus_said(DeadLettered("x"), entity="graveyard"))
+
+    assert (reading.home, reading.warnings) == (
+        "graveyard",
+        ("nothing tells the queue that it was dead-lettered in",),
+    )
+
+
+def test_what_lies_in_a_subqueue_is_dead_whatever_it_says() -> None:
+    reading = found(lay_in="orders/$DeadLetterQueue", properties=b"of another broker")
+
+    assert (reading.dialect, reading.home) == ("azure-servicebus", "orders")
+
+
 # Nobody's
 
 
@@ -274,7 +441,8 @@ def test_what_nobody_understands_waits_in_quarantine(lay_in: str, made_for: str,
     assert (reading.dialect, reading.home, reading.handler) == (None, home, "unknown")
     assert (
         reading.quarantine
-        == "no dialect understands what it says of its failure (asked: redrive, envelope, rabbitmq)"
+        == "no dialect understands what it says of its failure (asked: redrive, envelope, rabbitmq, aws, sqs, "
+        "azure-servicebus)"
     )
     assert reading.failures[0].text == reading.quarantine
     assert reading.message.body == b"\xff\x00"
@@ -294,7 +462,8 @@ values = st.recursive(
     max_leaves=10,
 )
 deaths = st.dictionaries(st.sampled_from(["queue", "reason", "count", "time", "exchange", "routing-keys"]), values)
-names = st.sampled_from(["x-death", "x-first-death-queue", "x-first-death-reason"]) | st.text()
+of_aws = ["RULE_ARN", "TARGET_ARN", "RETRY_ATTEMPTS", "RequestID", "ErrorCode"]
+names = st.sampled_from(["x-death", "x-first-death-queue", "x-first-death-reason", *of_aws]) | st.text()
 headers = st.lists(st.tuples(names, values | st.lists(deaths | values))).map(tuple)
 trails = (
     st.none()

@@ -15,7 +15,7 @@ from redrive.configuration import inspect as inspected
 from redrive.configuration import load
 from redrive.errors import ConfigurationError
 from redrive.settings import BrokerSettings, Settings
-from redrive.transports import Names
+from redrive.transports import Names, capabilities_of
 from redrive.transports.kafka.topics import TopicPlan
 from redrive.transports.kafka.transport import KafkaTransport
 from support.desk import Desk
@@ -78,6 +78,12 @@ async def test_the_transport_of_kafka_has_the_names_that_are_set(scheme: str) ->
     assert opened.names == Names(retry="{queue}-retry", dead="{queue}-dlt")
     assert opened.retry_topics("orders")[:2] == ("orders-retry", "orders-retry_100ms")
     assert opened.group_of("orders-dlt") == "redrive-dead-letters"
+    await opened.close()
+
+
+async def test_dead_letters_come_side_by_side_where_retries_block_their_partition() -> None:
+    opened = wiring.transport(settings(retry_topics="blocking"))
+    assert [capabilities_of(opened, name).side_by_side for name in ("orders", "orders_dlq")] == [False, True]
     await opened.close()
 
 

@@ -16,6 +16,7 @@ const NOT_OURS: Record<string, string> = {
   'delete /api/v1/validation/dlq/{letter_id}': 'as above',
   'get /livez': 'readyz tells more',
   'get /healthz': 'readyz is enough',
+  'get /metrics': 'for Prometheus',
 };
 
 function routes(): string[] {

@@ -4,11 +4,14 @@ import type { components } from './schema';
 type Schemas = components['schemas'];
 
 export type About = Schemas['About'];
+export type Alert = Schemas['AlertJson'];
 export type ApiToken = Schemas['ApiToken'];
 export type Count = Schemas['Count'];
 export type EditedSample = Schemas['EditedSample'];
+export type Examination = Schemas['Examination'];
 export type FailureGroup = Schemas['FailureGroup'];
 export type FailureJson = Schemas['FailureJson'];
+export type Finding = Schemas['Finding'];
 export type Grant = Schemas['Grant'];
 export type Happening = Schemas['Happening'];
 export type LedgerEntry = Schemas['LedgerEntry'];

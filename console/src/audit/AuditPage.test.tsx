@@ -51,6 +51,23 @@ test('rows tell who did what to what, and lead there; denials are marked', async
   await expectAccessible(container);
 });
 
+test.each([
+  ['alert acknowledge', 'acknowledged the alert'],
+  ['alert snooze', 'snoozed the alert'],
+  ['alert wake', 'woke the alert'],
+  ['alert resolve', 'resolved the alert'],
+])('%s is told, leads to the alert, and can be filtered for', async (what, told) => {
+  const row: LedgerEntry = { ...ROW, what, subject: { kind: 'alert', ids: ['i-1'], count: 1, digest: '' } };
+  serve({ 'GET /api/v1/audit': { items: [row], next: null } });
+  show(<AuditPage />, { me: AUDITOR });
+  const shown = (await screen.findByRole('link', { name: 'i-1' })).closest('tr')!;
+  expect(shown).toHaveTextContent(told);
+  expect(within(shown).getByText('Alert')).toBeInTheDocument();
+  expect(within(shown).getByRole('link', { name: 'i-1' })).toHaveAttribute('href', '/alerts/i-1');
+  const choices = screen.getByRole('group', { name: 'Alerts' });
+  expect(within(choices).getByRole('option', { name: told })).toHaveValue(what);
+});
+
 test('details have the request and every id', async () => {
   serve({ 'GET /api/v1/audit': { items: [ROW], next: null } });
   const { user, container } = show(<AuditPage />, { me: AUDITOR });

@@ -9,7 +9,7 @@ import classes from './LedgerTable.module.css';
 
 type Subject = LedgerEntry['subject'];
 
-const PLACES: Record<string, (id: string) => string> = { letters: paths.letter, run: paths.run, group: paths.group };
+const PLACES: Record<string, (id: string) => string> = { letters: paths.letter, run: paths.run, group: paths.group, alert: paths.alert };
 const FEW = 2;
 const SHORT = 13;
 
@@ -19,7 +19,7 @@ interface Props {
   whole?: boolean;
 }
 
-/** What something was done to. Letters, runs and groups have pages; what has gone since says so there. */
+/** What something was done to. Letters, runs, groups and alerts have pages; what has gone since says so there. */
 export function SubjectLinks({ subject, whole = false }: Props) {
   const { audit: text } = useText();
   const named = whole ? subject.ids : subject.ids.slice(0, FEW);

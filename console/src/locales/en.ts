@@ -1,4 +1,6 @@
+import { alerts } from './en/alerts';
 import { audit } from './en/audit';
+import { doctor } from './en/doctor';
 import { groups } from './en/groups';
 import { letters } from './en/letters';
 import { overview } from './en/overview';
@@ -10,4 +12,4 @@ import { shell } from './en/shell';
 import { signIn } from './en/signIn';
 
 /** Every text of the console, by noun. */
-export const en = { audit, groups, letters, overview, queues, runs, settings, shared, shell, signIn };
+export const en = { alerts, audit, doctor, groups, letters, overview, queues, runs, settings, shared, shell, signIn };

@@ -1,4 +1,6 @@
+import { alerts } from './pt-BR/alerts';
 import { audit } from './pt-BR/audit';
+import { doctor } from './pt-BR/doctor';
 import { groups } from './pt-BR/groups';
 import { letters } from './pt-BR/letters';
 import { overview } from './pt-BR/overview';
@@ -10,4 +12,4 @@ import { shell } from './pt-BR/shell';
 import { signIn } from './pt-BR/signIn';
 import type { Messages } from './messages';
 
-export const ptBR: Messages = { audit, groups, letters, overview, queues, runs, settings, shared, shell, signIn };
+export const ptBR: Messages = { alerts, audit, doctor, groups, letters, overview, queues, runs, settings, shared, shell, signIn };

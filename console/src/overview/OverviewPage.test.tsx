@@ -1,5 +1,6 @@
 import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import { expect, test } from 'vitest';
+import { anAlert } from '@/alerts/testing-alerts';
 import type { Arrivals, SeenGroup, Situation } from '@/api/insights';
 import { aGroup } from '@/groups/testing-groups';
 import { expectAccessible, problem, serve, show } from '@/shared/testing/render';
@@ -33,6 +34,7 @@ const queue = (name: string, more = {}) => ({
   ...more,
 });
 const answers = (more: Record<string, unknown> = {}) => ({
+  'GET /api/v1/alerts': { items: [] },
   'GET /api/v1/overview': situation,
   'GET /api/v1/overview/arrivals': arrivals,
   'GET /api/v1/overview/groups': {
@@ -129,4 +131,33 @@ test('a part that fails leaves the others', async () => {
   show(<OverviewPage />);
   expect(await screen.findByRole('alert')).toHaveTextContent('the broker has gone');
   expect(await screen.findByRole('link', { name: '1,211' })).toBeInTheDocument();
+});
+
+test('one line tells what is firing, by its worst severity, and leads there', async () => {
+  const items = [anAlert('a'), anAlert('b', { severity: 'critical' }), anAlert('c', { severity: 'error' })];
+  const sent = serve(answers({ 'GET /api/v1/alerts': { items } }));
+  const { container } = show(<OverviewPage />);
+  const strip = await screen.findByRole('link', { name: 'Critical 3 alerts are firing' });
+  expect(strip).toHaveAttribute('href', '/alerts');
+  expect(sent.find((each) => each.path === '/api/v1/alerts')!.query.get('firing')).toBe('true');
+  await screen.findByText('New');
+  await expectAccessible(container);
+});
+
+test('more alerts than one could count in time are told as that', async () => {
+  const items = Array.from({ length: 101 }, (_, number) => anAlert(`a${number}`));
+  serve(answers({ 'GET /api/v1/alerts': { items } }));
+  show(<OverviewPage />);
+  expect(await screen.findByRole('link', { name: 'Warning More than 100 alerts are firing' })).toBeInTheDocument();
+});
+
+test('where nothing is firing there is no line, and where nobody knows it is told', async () => {
+  serve(answers());
+  const quiet = show(<OverviewPage />);
+  await screen.findByText('New');
+  expect(screen.queryByText(/firing/)).toBeNull();
+  quiet.unmount();
+  serve(answers({ 'GET /api/v1/alerts': problem(500, 'the list of alerts is broken') }));
+  show(<OverviewPage />);
+  expect(await screen.findByRole('alert')).toHaveTextContent('the list of alerts is broken');
 });

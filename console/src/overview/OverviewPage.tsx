@@ -17,6 +17,7 @@ import { useCursor } from '@/shared/useCursor';
 import { ArrivalsChart } from './ArrivalsChart';
 import { calm } from './calm';
 import { Figures } from './Figures';
+import { Firing } from './Firing';
 import { FirstSteps } from './FirstSteps';
 import { byNeed, QueueHealth } from './QueueHealth';
 import { SeenGroups } from './SeenGroups';
@@ -29,7 +30,7 @@ const STACKED = 6;
 const GROUPS = 200;
 const QUEUES = 8;
 
-/** What broke, and since when. Four questions are asked at once, and each part is shown as soon as it is answered. */
+/** What broke, and since when. Five questions are asked at once, and each part is shown as soon as it is answered. */
 export function OverviewPage() {
   const { overview: text } = useText();
   const every = useLiveEvery(EVERY);
@@ -43,6 +44,7 @@ export function OverviewPage() {
       <PageHeader title={text.title} aside={<Updated at={situation.dataUpdatedAt} />} />
       <div className={classes.page}>
         {calm(situation).error !== null && <ProblemNote error={situation.error} onRetry={() => void situation.refetch()} />}
+        <Firing every={every} />
         {total === 0 ? (
           <FirstSteps />
         ) : (

@@ -1,4 +1,5 @@
 import {
+  IconBell,
   IconLayoutDashboard,
   IconListDetails,
   IconMail,
@@ -6,6 +7,7 @@ import {
   IconSettings,
   IconShieldCheck,
   IconStack2,
+  IconStethoscope,
   type Icon,
 } from '@tabler/icons-react';
 import { NavLink } from 'react-router';
@@ -26,11 +28,13 @@ export function useDestinations(): Destination[] {
   const text = useText();
   return [
     { to: paths.overview, label: text.overview.title, icon: IconLayoutDashboard, key: 'o' },
+    { to: paths.alerts, label: text.alerts.title, icon: IconBell, key: 'w' },
     { to: paths.groups, label: text.groups.title, icon: IconStack2, key: 'g' },
     { to: paths.letters, label: text.letters.title, icon: IconMail, key: 'l' },
     { to: paths.runs, label: text.runs.title, icon: IconPlayerTrackNext, key: 'r' },
     { to: paths.queues, label: text.queues.title, icon: IconListDetails, key: 'q' },
     { to: paths.audit, label: text.audit.title, icon: IconShieldCheck, key: 'a' },
+    { to: paths.doctor, label: text.doctor.title, icon: IconStethoscope, key: 'd' },
     { to: paths.settings, label: text.settings.title, icon: IconSettings, key: 's' },
   ];
 }

@@ -3,6 +3,8 @@ import { addressOf } from '@/shared/address';
 /** Where pages are. Ids are encoded here, so nobody else has to. */
 export const paths = {
   overview: '/',
+  alerts: '/alerts',
+  alert: (id: string) => `/alerts/${encodeURIComponent(id)}`,
   groups: '/groups',
   group: (id: string) => `/groups/${encodeURIComponent(id)}`,
   letters: '/letters',
@@ -12,5 +14,6 @@ export const paths = {
   run: (id: string) => `/runs/${encodeURIComponent(id)}`,
   queues: '/queues',
   audit: '/audit',
+  doctor: '/doctor',
   settings: '/settings',
 };

@@ -57,6 +57,10 @@ function Retention({ loaded: { retention, masking, encryption } }: { loaded: Loa
         <Fact label={text.retention.keep}>
           <Duration seconds={retention.keep} />
         </Fact>
+        <Fact label={text.retention.keepDiscarded}>
+          <Duration seconds={retention.keep_discarded} />
+        </Fact>
+        <Fact label={text.retention.every}>{retention.every === null ? text.never : <Duration seconds={retention.every} />}</Fact>
         <Fact label={text.retention.archives}>
           <YesNo is={retention.archives} />
         </Fact>

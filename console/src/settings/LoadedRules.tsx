@@ -96,6 +96,12 @@ export function QueueRules({ queues }: { queues: LoadedSettings['queues'] }) {
                 </td>
                 <td data-label={columns.expire}>{after(queue.expire_after)}</td>
                 <td data-label={columns.assume}>{after(queue.assume_after)}</td>
+                <td data-label={columns.keep}>
+                  <Duration seconds={queue.keep} />
+                </td>
+                <td data-label={columns.keepDiscarded}>
+                  <Duration seconds={queue.keep_discarded} />
+                </td>
                 <td data-label={columns.rate}>
                   <Pace of={queue.redrive_rate} none={text.usual} />
                 </td>

@@ -8,10 +8,10 @@ import { stateOf } from './token-state';
 
 const ABOUT = { version: '1.2.3', environment: 'staging', production: false, read_only: false, features: { oidc: true, local_users: true } };
 const LOADED = {
-  retention: { keep: 7_776_000, archives: true },
+  retention: { keep: 7_776_000, keep_discarded: 2_592_000, every: null, archives: true },
   approval: { more_than: 500, queues: ['payments'], edits: true, quarantined: false, rules: false, expires_after: 86_400 },
   rules: [{ name: 'timeouts', enabled: true, when: 'type:TimeoutError', wait: 600, at_most: 2, rate: 20, window: null, time_zone: 'UTC' }],
-  queues: { orders: { expire_after: null, assume_after: 3600, redrive_rate: 5, ordered_by: 'data.id' } },
+  queues: { orders: { expire_after: null, assume_after: 3600, redrive_rate: 5, ordered_by: 'data.id', keep: 864_000, keep_discarded: 86_400 } },
   masking: true,
   encryption: false,
   partial: false,
@@ -205,9 +205,11 @@ test('retention, approvals and rules are told as loaded', async () => {
   serve(replies);
   const { container } = page('loaded');
   expect(await screen.findByText('90d')).toBeInTheDocument();
+  expect(screen.getByText('30d')).toBeInTheDocument();
   expect(screen.getByText('500 letters')).toBeInTheDocument();
   expect(screen.getByRole('link', { name: 'type:TimeoutError' })).toHaveAttribute('href', '/letters#q=type%3ATimeoutError');
   expect(screen.getByText('data.id').closest('tr')).toHaveTextContent('never');
+  expect(screen.getByText('data.id').closest('tr')).toHaveTextContent('10d');
   expect(screen.queryByRole('textbox')).toBeNull();
   await expectAccessible(container);
 });

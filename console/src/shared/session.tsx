@@ -17,6 +17,9 @@ export function useSession(): Myself {
   return me;
 }
 
+/** For what is not about one queue: only who may do it everywhere may do it there. */
+export const EVERY_QUEUE = '*';
+
 type Can = (permission: Permission, queue?: string) => boolean;
 
 /** `can('runs:make')`: anywhere at all; `can('runs:make', 'orders')`: in that queue. */
@@ -33,7 +36,8 @@ export function useRefusal(permission: Permission, queue?: string): string | nul
   const can = useCan();
   const about = useAbout();
   if (!can(permission, queue)) {
-    return queue === undefined ? shared.permission.lacking(permission) : shared.permission.lackingIn(permission, queue);
+    if (queue === undefined) return shared.permission.lacking(permission);
+    return queue === EVERY_QUEUE ? shared.permission.lackingInAll(permission) : shared.permission.lackingIn(permission, queue);
   }
   return about.data?.read_only === true && !READING.has(permission) ? shared.permission.readOnly : null;
 }

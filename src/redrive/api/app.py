@@ -15,10 +15,12 @@ from starlette.middleware.gzip import GZipMiddleware
 from redrive import __version__
 from redrive.api.about import about
 from redrive.api.accounts import accounts
+from redrive.api.alerts import alerts
 from redrive.api.audit import audit
 from redrive.api.console import BUILT, console, is_page
 from redrive.api.console import page as console_page
 from redrive.api.docs import docs
+from redrive.api.doctor import doctor
 from redrive.api.exports import exports
 from redrive.api.filters import filters
 from redrive.api.group_stories import group_stories
@@ -29,6 +31,7 @@ from redrive.api.intake import intake
 from redrive.api.letter_parts import letter_parts
 from redrive.api.letters import letters
 from redrive.api.loaded import loaded
+from redrive.api.metrics import metrics
 from redrive.api.overview import overview
 from redrive.api.problems import Unprocessable, answer_to, problem
 from redrive.api.queues import queues
@@ -49,13 +52,14 @@ if TYPE_CHECKING:
 
     from redrive.api.door import Door
     from redrive.api.health import Check
+    from redrive.api.metrics import Told
     from redrive.api.sign_in import Reception
 
 PREFIX = "/api/v1"
 _ZIPPED_FROM = 1024
 _NOUNS = (
-    *(overview, letters, letter_parts, exports, filters, groups, group_stories, runs, run_plans, stats),
-    *(queues, audit, accounts, intake, loaded, sign_in, about, s1),
+    *(overview, letters, letter_parts, exports, filters, groups, group_stories, runs, run_plans, stats, alerts),
+    *(queues, audit, accounts, intake, loaded, doctor, sign_in, about, s1),
 )
 
 
@@ -64,10 +68,11 @@ def create_app(
     *,
     reception: Reception,
     checks: Mapping[str, Check],
+    told: Told,
     request_timeout: float = 10.0,
     console_folder: Path = BUILT,
 ) -> FastAPI:
-    """`checks` are the parts that health is asked of; `store` has to be one of them."""
+    """`checks` are the parts that health is asked of; `store` has to be one of them. `told` are the metrics."""
     app = FastAPI(
         title="Redrive",
         version=__version__,
@@ -79,11 +84,13 @@ def create_app(
     )
     app.state.door = door
     app.state.checks = checks
+    app.state.metrics = told
     app.state.reception = reception
     app.state.console = console_folder
     for noun in _NOUNS:
         app.include_router(noun, prefix=PREFIX)
     app.include_router(health)
+    app.include_router(metrics)
     app.include_router(docs)
     app.include_router(console)
     app.add_exception_handler(RedriveError, _answered)

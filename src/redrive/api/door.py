@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from redrive.access import Identity
     from redrive.account_actions import AccessPolicy
     from redrive.clock import Clock
+    from redrive.examining import Doctor
     from redrive.loaded import Loaded
     from redrive.privacy.maskers import Maskers
     from redrive.run_policy import RunPolicy
     from redrive.stores import RunStore
+    from redrive.telemetry.spans import Spans
     from redrive.transports import Transport
     from redrive.transports.inspection import Inspector
 
@@ -48,8 +50,10 @@ class Door:
         masks: Maskers,
         access: AccessPolicy | None = None,
         loaded: Loaded | None = None,
+        doctor: Doctor | None = None,
         read_only: bool = False,
         concurrency: int = 16,
+        spans: Spans | None = None,
     ) -> None:
         self.clock = clock
         self._store = store
@@ -63,6 +67,8 @@ class Door:
         self._masks = masks
         self._access = access
         self._loaded = loaded
+        self._doctor = doctor
+        self._spans = spans
         self._asking: Counter[str] = Counter()
 
     async def desk(self, request: Request) -> Actions:
@@ -79,6 +85,8 @@ class Door:
             masks=self._masks,
             access=self._access,
             loaded=self._loaded,
+            doctor=self._doctor,
+            spans=self._spans,
         )
 
     @contextmanager

@@ -9,8 +9,8 @@ from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from redrive.access import Permission
+from redrive.any_text_json import encoded
 from redrive.api.asking import AskedFor
-from redrive.api.encoding import encoded
 from redrive.api.routes import AtDesk, Routes, taken
 from redrive.api.selection import ExportAsked
 from redrive.letter_json import letter_values

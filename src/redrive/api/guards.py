@@ -8,6 +8,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
+from structlog.contextvars import bound_contextvars
+
 from redrive.api.problems import RETRY_AFTER, problem
 from redrive.clock import new_id
 
@@ -52,6 +54,10 @@ class Guards:
             return
         scope["path"] = _path_once_below(scope)
         scope["redrive.request_id"] = request_id = _request_id(scope)
+        with bound_contextvars(request_id=request_id):  # whoever logs meanwhile
+            await self._guarded(scope, receive, send, request_id)
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         begun = False
 
         async def answer(message: Message) -> None:

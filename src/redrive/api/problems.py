@@ -9,7 +9,7 @@ import msgspec
 import structlog
 from starlette.responses import Response
 
-from redrive.api.encoding import encoded
+from redrive.any_text_json import encoded
 from redrive.errors import (
     ConfigurationError,
     Denied,

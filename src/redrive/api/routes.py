@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from redrive.access import Permission
 from redrive.actions import Actions
-from redrive.api.encoding import encoded
+from redrive.any_text_json import encoded
 from redrive.api.problems import MEDIA_TYPE, Problem, TooLarge, Unprocessable
 
 if TYPE_CHECKING:

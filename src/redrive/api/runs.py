@@ -11,8 +11,8 @@ from fastapi import Path, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from redrive.access import Permission
+from redrive.any_text_json import encoded
 from redrive.api import run_wire as wire
-from redrive.api.encoding import encoded
 from redrive.api.letter_wire import Reason
 from redrive.api.routes import AtDesk, IdempotencyKey, Routes, answer, taken
 from redrive.errors import RedriveError, TransitionRefused

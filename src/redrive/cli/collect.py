@@ -86,7 +86,7 @@ def _check(settings: Settings, queues: Sequence[str], *, waits: bool) -> None:
 async def _collect(
     settings: Settings, queues: Sequence[str], *, once: bool, limit: int | None, rate: float | None, output: Format
 ) -> int:
-    from redrive.wiring import collector  # noqa: PLC0415  the whole machinery, not needed for --help
+    from redrive.wiring import collector, run_collector  # noqa: PLC0415  the whole machinery, not needed for --help
 
     async with collector(settings, queues, rate=rate, limit=limit) as collecting:
         collecting.listen_to_signals()
@@ -95,7 +95,7 @@ async def _collect(
             with progress("Collecting", waiting if limit is None else min(waiting, limit)) as advance:
                 await collecting.run(once=True, on_progress=advance)
         else:
-            await collecting.run()
+            await run_collector(collecting, settings)
     _write(collecting.collected, output)
     return _exit_code(collecting.collected, interrupted=once and not collecting.complete)
 

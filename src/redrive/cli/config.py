@@ -61,10 +61,10 @@ def _sources(found: Inspection | Configuration) -> str:
 
 
 def _rows(configuration: Configuration, *, written: bool) -> Iterator[dict[str, Any]]:
-    from redrive.configuration.tree import NAMED, leaves, text_of  # noqa: PLC0415  as above
+    from redrive.configuration.tree import leaves, table_of, text_of  # noqa: PLC0415  as above
 
     for key, field, value in leaves(configuration.settings):
-        if key[0] in NAMED and not configuration.is_set(key):
+        if table_of(key) is not None and not configuration.is_set(key):
             continue
         shown = text_of(field, value) if written else _plain(value)
         yield {"key": ".".join(key), "value": shown, "origin": configuration.origin(key)}

@@ -41,7 +41,7 @@ def check(ctx: typer.Context) -> int:
     found = check_store(settings)
     for line in found.damage:
         complain(f"{settings.store.url} is damaged: {line}", _RESTORE)
-    for line in found.problems:
+    for line in (*found.problems, *found.risks):
         complain(f"{settings.store.url}: {line}")
     if found.healthy:
         typer.echo(f"ok: {settings.store.url} is at {found.current}")

@@ -66,7 +66,7 @@ class LetterSelection:
     def query(self, now: datetime) -> LetterQuery:
         """UsageError names the option, or the column of the filter, that cannot be read."""
         return LetterQuery(
-            where=_filter(self.where, now),
+            where=filter_of(self.where, now),
             queue=self.queue,
             status=self.status,
             type=self.type,
@@ -81,7 +81,8 @@ selecting = taking(LetterSelection, "selection")
 """The command with the options of a LetterSelection in place of its parameter `selection`."""
 
 
-def _filter(text: str | None, now: datetime) -> Filter:
+def filter_of(text: str | None, now: datetime) -> Filter:
+    """UsageError names the column that cannot be read."""
     if text is None:
         return Filter()
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -13,9 +13,9 @@ import typer
 
 from redrive.actions import Actions, Importer
 from redrive.cli.changing import DryRunOption, YesOption, confirm, progress
+from redrive.cli.complaints import Complaints
 from redrive.cli.invocation import at_store, settings_of
 from redrive.cli.outcome import ExitCode, complain
-from redrive.cli.output import note
 from redrive.errors import RedriveError, UsageError
 from redrive.imports import Bad, read
 from redrive.upkeep.archive import Archive, newest_first
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 _STDIN = "-"
-_MOST_COMPLAINTS = 100
 
 
 class ImportFormat(StrEnum):
@@ -64,7 +63,7 @@ def import_letters(
     statuses and history; other letters are PENDING. A row that cannot be read is told and the others come in:
     exit 4.
     """
-    sources = _sources(files)
+    sources = [str(path) for path in archives_of(files)]
     reading = _Reading(None if format_ is None else str(format_), limit, _keys(ctx))
     if dry_run:
         return _preview(reading, sources)
@@ -110,7 +109,7 @@ class _Reading:
         self._keys = keys
         self.limit = limit
         self.found = 0
-        self.refused = 0
+        self._complaints = Complaints()
 
     def letters(self, source: str) -> Iterator[Entry | DeadLetter]:
         with _opened(source) as stream:
@@ -118,22 +117,19 @@ class _Reading:
                 if self.limit is not None and self.found >= self.limit:
                     return
                 if isinstance(each, Bad):
-                    self._complain(source, each)
+                    self._complaints.tell(source, each)
                 else:
                     self.found += 1
                     yield each.letter
+
+    @property
+    def refused(self) -> int:
+        return self._complaints.number
 
     def exit_code(self) -> int:
         if self.refused:
             return ExitCode.PARTLY if self.found else ExitCode.FAILED
         return ExitCode.OK if self.found else ExitCode.NOTHING
-
-    def _complain(self, source: str, bad: Bad) -> None:
-        self.refused += 1
-        if self.refused <= _MOST_COMPLAINTS:
-            complain(f"{source}:{bad.line}: {bad.why}")
-        elif self.refused == _MOST_COMPLAINTS + 1:
-            note("... further rows that cannot be read are only counted.")
 
 
 def _keys(ctx: typer.Context) -> FileKeys:
@@ -143,8 +139,10 @@ def _keys(ctx: typer.Context) -> FileKeys:
     return file_keys(settings_of(ctx))
 
 
-def _sources(given: list[str]) -> list[str]:
-    """Archives newest first: of a letter that was archived twice, the newer one counts."""
+def archives_of(given: Iterable[str]) -> list[Path]:
+    """The files that are named, and those of folders, archives newest first: of a letter that was archived twice,
+    the newer one counts.
+    """
     found: list[Path] = []
     for name in given:
         path = Path(name)
@@ -154,7 +152,7 @@ def _sources(given: list[str]) -> list[str]:
             found += Archive(path).files()
         else:
             raise UsageError(f"there is no file {name}", remedy="name files, folders of archives, or - for stdin")
-    return [str(path) for path in newest_first(found)]
+    return newest_first(found)
 
 
 def _opened(source: str) -> AbstractContextManager[BinaryIO]:

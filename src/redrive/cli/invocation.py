@@ -32,16 +32,24 @@ class Invocation:
     config: Path | None = None
     profile: str | None = None
     verbose: bool = False
+    log_level: str | None = None
+    """Wins over `verbose`."""
     server: str | None = None
     """Its URL: what people do goes through it. None: to the store itself."""
     token_file: Path | None = None
+
+    @property
+    def level(self) -> str | None:
+        """Of the log, if anything was said about it here."""
+        return self.log_level or ("debug" if self.verbose else None)
 
     def configuration(self, flags: Sequence[Flag] = ()) -> Configuration:
         """The settings and where each came from; `flags` win over all other sources."""
         from redrive.configuration import Flag, load  # noqa: PLC0415  pydantic is slow to import, --help is not
 
-        verbose = [Flag("--verbose", ("log", "level"), "debug")] if self.verbose else []
-        return load(config=self.config, profile=self.profile, flags=(*verbose, *flags))
+        option = "--verbose" if self.log_level is None else "--log-level"
+        level = [] if self.level is None else [Flag(option, ("log", "level"), self.level)]
+        return load(config=self.config, profile=self.profile, flags=(*level, *flags))
 
 
 def invocation_of(ctx: typer.Context) -> Invocation:
@@ -93,7 +101,7 @@ def server_desk(ctx: typer.Context) -> AbstractAsyncContextManager[Desk]:
     from redrive.telemetry.logs import configure_logs  # noqa: PLC0415  as above
 
     given = invocation_of(ctx)
-    configure_logs(level="debug" if given.verbose else "warning")
+    configure_logs(level=given.level or "warning")
     server = server_of(given.server or "", token_file=given.token_file, environ=os.environ)
     try:
         from redrive.remote.desk import remote_desk  # noqa: PLC0415  as above
@@ -119,7 +127,7 @@ def at_store(
     from redrive.wiring import desk  # noqa: PLC0415  as above
 
     settings = settings_of(ctx)
-    if tells and settings.log.level == "info":
+    if tells and settings.log.level == "info" and invocation_of(ctx).level is None:
         configure_logs(level="warning", style=settings.log.format)
     by = actor() if name is None else said_name(name, actor())
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from redrive import kafka_origin, sqs_origin
 from redrive.cli.ages import age
 from redrive.cli.escaping import escape, escape_block
 from redrive.cli.letter_record import correlation_of, error_line, plain
 from redrive.cli.output import cell, console
 from redrive.cli.payload_view import payload_view
-from redrive.kafka_origin import origin_of
 
 if TYPE_CHECKING:
     from redrive.dead_letter import DeadLetter, Happening, Revision
@@ -64,8 +64,10 @@ def _facts(letter: DeadLetter, now: datetime) -> Iterator[tuple[str, object]]:
     yield "last attempt", letter.last_attempt_at
     yield "message", message.id
     yield "sent", f"{cell(message.sent_at)}{f' by {message.source}' if message.source else ''}"
-    if (origin := origin_of(message)) is not None:
-        yield "came from", f"Kafka {origin}"
+    if (in_kafka := kafka_origin.origin_of(message)) is not None:
+        yield "came from", f"Kafka {in_kafka}"
+    if (on_sqs := sqs_origin.origin_of(message)) is not None:
+        yield "came from", f"SQS {on_sqs}"
     if (correlation := correlation_of(letter)) is not None:
         yield "correlation", correlation
     if message.key is not None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from redrive import kafka_origin, sqs_origin
 from redrive.event import describe
 from redrive.header_json import plain
-from redrive.kafka_origin import origin_of
 from redrive.letter_json import letter_values
 
 if TYPE_CHECKING:
@@ -70,10 +70,11 @@ def whole_record(letter: DeadLetter) -> dict[str, Any]:
 
 
 def _came(letter: DeadLetter) -> dict[str, Any]:
-    """Where it was first read, if that was Kafka, and what it is followed by from service to service."""
-    origin = origin_of(letter.message)
+    """Where it was first read, if that was Kafka or SQS, and what it is followed by from service to service."""
+    in_kafka, on_sqs = kafka_origin.origin_of(letter.message), sqs_origin.origin_of(letter.message)
     return {
-        "kafka": None if origin is None else msgspec.structs.asdict(origin),
+        "kafka": None if in_kafka is None else msgspec.structs.asdict(in_kafka),
+        "sqs": None if on_sqs is None else msgspec.structs.asdict(on_sqs),
         "correlation_id": correlation_of(letter),
     }
 

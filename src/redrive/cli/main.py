@@ -12,7 +12,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -53,6 +53,7 @@ COMMANDS: dict[str, Listed] = {
     "runs": Listed(
         "redrive.cli.runs", "List redrive runs; show, pause, resume, cancel, approve.", _DECIDE, family=True
     ),
+    "move-back": Listed("redrive.cli.move_back", "Let SQS move a dead-letter queue back by itself.", _DECIDE),
     "resolve": Listed("redrive.cli.changes", "Mark letters as solved, with a reason.", _DECIDE),
     "discard": Listed("redrive.cli.changes", "Set letters aside; they can be restored.", _DECIDE),
     "restore": Listed("redrive.cli.changes", "Make resolved or discarded letters pending again.", _DECIDE),
@@ -63,7 +64,14 @@ COMMANDS: dict[str, Listed] = {
     "retention": Listed(
         "redrive.cli.retention", "Archive, check and purge old settled letters.", _KEEP, family=True
     ),
+    "alerts": Listed(
+        "redrive.cli.alerts", "What rules found; acknowledge, snooze; try out channels.", _KEEP, family=True
+    ),
+    "archive": Listed("redrive.cli.archive", "Search archives; restore letters from them.", _KEEP, family=True),
     "import": Listed("redrive.cli.importing", "Take in letters: archives, exports, Laravel, JSON lines.", _KEEP),
+    "erase": Listed(
+        "redrive.cli.erase", "Erase what is kept about a person; a second one agrees.", _KEEP, family=True
+    ),
     "audit": Listed(
         "redrive.cli.audit", "Read what people and rules did, verify that trail, export it.", _KEEP, family=True
     ),
@@ -158,14 +166,23 @@ def start(
             show_default=False,
         ),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log at debug level.")] = False,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None,
+        typer.Option("--log-level", metavar="LEVEL", help="Log from this level on; else as [log] level says."),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="The same as --log-level debug.")] = False,
     version: Annotated[  # noqa: ARG001  its callback does the work
         bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     named = os.environ.get("REDRIVE_SERVER", "") if server is None else server
     ctx.obj = Invocation(
-        config=config, profile=profile, verbose=verbose, server=named.strip() or None, token_file=token_file
+        config=config,
+        profile=profile,
+        verbose=verbose,
+        log_level=log_level,
+        server=named.strip() or None,
+        token_file=token_file,
     )
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _TOLD_ONE_BY_ONE = 20
 _INTERRUPTED = "interrupted"
+_PAUSING = "Pausing: what is in hand is finished first. Once more ends the command at once."
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -57,7 +58,7 @@ async def carried_out(actions: Desk, run: Run) -> Run:
             await actions.change_run(run.id, RunChange.PAUSE, _INTERRUPTED)
 
     try:
-        with run_progress(run.total) as show, _answering_signals(pause):
+        with run_progress(run.total) as show, answering_signals(pause, _PAUSING):
             return await actions.carry_out(run.id, on_progress=show)
     except Unreachable as away:
         remedy = f"nothing is lost: `redrive runs resume {run.id}` goes on with the run"
@@ -65,14 +66,14 @@ async def carried_out(actions: Desk, run: Run) -> Run:
 
 
 @contextlib.contextmanager
-def _answering_signals(answer: Callable[[], Awaitable[None]]) -> Iterator[None]:
-    """The first signal is answered; the second one does what it would do without us."""
+def answering_signals(answer: Callable[[], Awaitable[None]], told: str) -> Iterator[None]:
+    """The first signal is answered, and the person `told` so; the second one does what it would do without us."""
     loop = asyncio.get_running_loop()
     answers: list[asyncio.Future[None]] = []
 
     def answered() -> None:
         leave()
-        note("Pausing: what is in hand is finished first. Once more ends the command at once.")
+        note(told)
         answers.append(asyncio.ensure_future(answer()))
 
     def leave() -> None:

@@ -1,6 +1,6 @@
 """Settings from variables: `REDRIVE_SECTION__KEY`, and `REDRIVE_SECTION__KEY_FILE` for secrets.
 
-Queue names in variables are lower case: `REDRIVE_QUEUES__ORDERS__CONCURRENCY` is about the queue `orders`.
+Names that people give are lower case there: `REDRIVE_QUEUES__ORDERS__CONCURRENCY` is about the queue `orders`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,21 @@ SECRETS: frozenset[KeyPath] = frozenset(
         ("encryption", "key"),
         ("masking", "search_key"),
         ("broker", "url"),
+        ("broker", "servicebus", "connection_string"),
         ("broker", "rabbitmq", "management_url"),
+        ("metrics", "token"),
         ("oidc", "client_secret"),
+        ("retention", "copy_to"),
         ("store", "url"),
     }
 )
+NAMED_SECRETS: frozenset[KeyPath] = frozenset(
+    {
+        ("alerts", "channels", "*", "secret"),
+        ("alerts", "channels", "*", "url"),
+    }
+)
+"""Those of tables whose names people give; `*` stands for the name."""
 
 
 def variable(key: KeyPath) -> str:
@@ -75,7 +85,11 @@ def _check_single(name: str) -> list[Problem]:
 
 def _named_by_file(key: KeyPath) -> KeyPath | None:
     secret = (*key[:-1], key[-1].removesuffix("_file"))
-    return secret if secret != key and secret in SECRETS else None
+    return secret if secret != key and _is_secret(secret) else None
+
+
+def _is_secret(key: KeyPath) -> bool:
+    return key in SECRETS or (*key[:-2], "*", *key[-1:]) in NAMED_SECRETS
 
 
 def _put(values: dict[str, Any], key: KeyPath, value: str) -> None:

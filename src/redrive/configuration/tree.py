@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from redrive.alert_settings import AlertRuleSettings, ChannelSettings
 from redrive.duration import seconds, short
 from redrive.section import Section
 from redrive.setting_values import BYTES, SECONDS
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
 
     from redrive.configuration.file import KeyPath
 
-NAMED: dict[str, type[Section]] = {"queues": QueueSettings, "rules": RuleSettings}
+NAMED: dict[KeyPath, type[Section]] = {
+    ("queues",): QueueSettings,
+    ("rules",): RuleSettings,
+    ("alerts", "channels"): ChannelSettings,
+    ("alerts", "rules"): AlertRuleSettings,
+}
 """Tables of sections whose names people give."""
 
 _SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
@@ -24,9 +30,15 @@ _SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 def section_at(key: KeyPath) -> type[Section] | None:
     """The section of that name, the one of a queue or a rule included; None if there is none."""
-    if key and key[0] in NAMED:
-        return None if len(key) == 1 else _below(NAMED[key[0]], key[2:])
-    return _below(Settings, key)
+    table = table_of(key)
+    if table is None:
+        return _below(Settings, key)
+    return None if key == table else _below(NAMED[table], key[len(table) + 1 :])
+
+
+def table_of(key: KeyPath) -> KeyPath | None:
+    """The table of named sections that the key is or lies in; None if there is none."""
+    return next((table for table in NAMED if key[: len(table)] == table), None)
 
 
 def _below(section: type[Section], key: KeyPath) -> type[Section] | None:
@@ -47,7 +59,7 @@ def keys_in(key: KeyPath) -> list[str]:
 def field_at(key: KeyPath) -> FieldInfo | None:
     """The field of a single value; None for a section or a key that does not exist."""
     section = section_at(key[:-1])
-    if section is None or (key[0] in NAMED and len(key) == 1) or section_at(key) is not None:
+    if section is None or key in NAMED or section_at(key) is not None:
         return None
     return section.model_fields.get(key[-1])
 
@@ -71,14 +83,14 @@ def leaves(values: Section, above: KeyPath = ()) -> Iterator[tuple[KeyPath, Fiel
         if isinstance(value, Section):
             yield from leaves(value, (*above, name))
         elif isinstance(value, dict):
-            yield from _queue_leaves(value, (*above, name))
+            yield from _named_leaves(value, (*above, name))
         else:
             yield (*above, name), field, value
 
 
-def _queue_leaves(queues: Mapping[str, Section], above: KeyPath) -> Iterator[tuple[KeyPath, FieldInfo, Any]]:
-    for name, queue in queues.items():
-        yield from leaves(queue, (*above, name))
+def _named_leaves(named: Mapping[str, Section], above: KeyPath) -> Iterator[tuple[KeyPath, FieldInfo, Any]]:
+    for name, section in named.items():
+        yield from leaves(section, (*above, name))
 
 
 def text_of(field: FieldInfo, value: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from redrive.dialects import envelope, native, ours
+from redrive.dialects import aws, envelope, native, ours, servicebus, sqs
 from redrive.dialects.arrival import UNKNOWN_HANDLER, Arrival, Reading, one_failure
 from redrive.failure import FailureKind
 
@@ -29,7 +29,7 @@ class Dialect(Protocol):
         ...
 
 
-DIALECTS: Sequence[Dialect] = (ours, envelope, native)
+DIALECTS: Sequence[Dialect] = (ours, envelope, native, aws, sqs, servicebus)
 """In the order in which they are asked."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from redrive.kafka_origin import origin_of, properties_of
+from redrive import kafka_origin, sqs_origin
 from redrive.message import Envelope, ErrorNote, Message, Overlay
 from redrive.privacy.field_names import FieldNames
 from redrive.privacy.header_masks import HeaderMasks
@@ -58,14 +58,13 @@ class Masker:
         """
         if not self.enabled:
             return message
-        origin = origin_of(message)
         return _replace(
             message,
             body=self._body(message),
             headers=self._masked_headers(message.headers),
             key=None if message.key is None else self._texts.body(message.key),
             overlay=self._overlay(message.overlay),
-            properties=None if origin is None else properties_of(origin),
+            properties=_properties(message),
         )
 
     def failure(self, failure: Failure) -> Failure:
@@ -164,3 +163,12 @@ class Masker:
 
     def _optional(self, text: str | None) -> str | None:
         return None if text is None else self.text(text)
+
+
+def _properties(message: Message) -> bytes | None:
+    """Where it was first read, if that is known and private to nobody."""
+    in_kafka = kafka_origin.origin_of(message)
+    if in_kafka is not None:
+        return kafka_origin.properties_of(in_kafka)
+    on_sqs = sqs_origin.origin_of(message)
+    return None if on_sqs is None else sqs_origin.properties_of(on_sqs.without_what_is_private)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from redrive.remote.accounts import RemoteAccounts
+from redrive.remote.alerts import RemoteAlerts
 from redrive.remote.groups import RemoteGroups
 from redrive.remote.letters import RemoteLetters
 from redrive.remote.line import Line, opened_line
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from redrive.remote.address import Server
 
 
-class RemoteActions(RemoteLetters, RemoteGroups, RemoteRuns, RemoteAccounts):
+class RemoteActions(RemoteLetters, RemoteGroups, RemoteRuns, RemoteAlerts, RemoteAccounts):
     """As `redrive.actions.Actions`, whose promises these are. Whoever the token is for asks."""
 
     def __init__(self, line: Line) -> None:

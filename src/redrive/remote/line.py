@@ -11,7 +11,7 @@ import httpx2
 import msgspec
 
 from redrive import __version__
-from redrive.api.encoding import decoded
+from redrive.any_text_json import decoded
 from redrive.errors import RedriveError, Unreachable
 from redrive.remote.told import error_of, not_redrive
 

@@ -11,6 +11,9 @@ from msgspec import UNSET, UnsetType
 
 from redrive.accounts import AccountStore
 from redrive.registry import Driver, load_driver
+from redrive.stores.alert_store import AlertStore
+from redrive.stores.duty_store import DutyStore
+from redrive.stores.erasure_store import ErasureStore
 from redrive.stores.insight_store import InsightStore
 from redrive.stores.key_store import KeyStore
 from redrive.stores.ledger_store import LedgerStore
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
         Verdict,
         Version,
     )
+    from redrive.keeping import Ended, EndedCount, Limits
     from redrive.letter_query import Count, LetterQuery
     from redrive.message import Message
     from redrive.preview import Overview
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
         KnownValue,
         ResolutionTime,
         Statistics,
+        StoreNumbers,
         TopError,
     )
 
@@ -118,13 +123,15 @@ class DeadLetterStore(Protocol):
         """
         ...
 
-    async def ended(self, before: datetime, *, after: Version | None = None, limit: int) -> list[Version]:
-        """RESOLVED and DISCARDED letters that became so, or changed last, before that moment: the longest ago
-        first, and behind `after` if it is given.
+    async def ended(self, before: Limits, *, after: Version | None = None, limit: int) -> list[Ended]:
+        """RESOLVED and DISCARDED letters that became so, or changed last, before what the limits say for their
+        queue and status: the longest ago first, and behind `after` if it is given.
         """
         ...
 
-    async def count_ended(self, before: datetime) -> int: ...
+    async def count_ended(self, before: Limits, *, sizes: bool = False) -> list[EndedCount]:
+        """How many there are, by queue and status; those of which there are any. `sizes`: and how large."""
+        ...
 
     async def restore_whole(self, whole: Sequence[DeadLetter], *, by: Actor) -> AbstractSet[str]:
         """Takes in letters that another store held, or this one before they were purged. Gives the ids of those
@@ -271,6 +278,10 @@ class DeadLetterStore(Protocol):
         ...
 
     async def time_to_resolve(self, *, within: Scope = None) -> ResolutionTime: ...
+
+    async def numbers(self) -> StoreNumbers:
+        """What its metrics are made of."""
+        ...
 
     async def tally(self, tallies: Sequence[HandlerTally]) -> None:
         """Adds to what `statistics` calls failure rates. The one method that is not safe to repeat."""
@@ -424,9 +435,9 @@ class RunStore(DeadLetterStore, LedgerStore, Protocol):
         ...
 
 
-class Store(RunStore, AccountStore, KeyStore, InsightStore, Protocol):
-    """All of it: letters, runs, what is looked at first, the ledger, who can sign in, and the keys that it is
-    encrypted with.
+class Store(RunStore, AccountStore, KeyStore, InsightStore, DutyStore, ErasureStore, AlertStore, Protocol):
+    """All of it: letters, runs, what is looked at first, the ledger, who can sign in, the keys that it is
+    encrypted with, who does what only one has to do, whom it has to forget, and what people are told.
     """
 
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redrive import faults
 from redrive.errors import Undecided, Unreachable
-from redrive.stores import dlq_view, postgres_schema
+from redrive.stores import dlq_view, postgres_examination, postgres_schema
 from redrive.stores.postgres_engine import connections, pooled_engine
 from redrive.stores.postgres_errors import explain, is_lost, is_out_of_date, is_transient
 from redrive.stores.postgres_guest import run_inside
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+    from redrive.finding import Finding
 
 T = TypeVar("T")
 
@@ -98,6 +101,9 @@ class PostgresDatabase:
 
     def problems(self, connection: Connection) -> Iterator[str]:
         yield from dlq_view.problems(connection, self.options.view)
+
+    def examine(self, within: float) -> list[Finding]:
+        return _alone(postgres_examination.examine(self.address, self.options, within))
 
     def explain(self, error: BaseException) -> BaseException:
         return explain(error, self.address)
@@ -207,6 +213,16 @@ async def _repeated(once: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def _alone(work: Coroutine[Any, Any, T]) -> T:
-    """In a thread with a loop of its own, whether or not the caller's thread runs one."""
-    with ThreadPoolExecutor(1, thread_name_prefix="redrive-postgres") as threads:
-        return threads.submit(asyncio.run, work).result()
+    """In a thread with a loop of its own, whether or not the caller's thread runs one. Python does not wait for it
+    at its end, so that a server which has fallen silent keeps no process from ending.
+    """
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(asyncio.run(work))
+        except BaseException as error:  # noqa: BLE001  whoever waits gets it, whatever it is
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="redrive-postgres", daemon=True).start()
+    return done.result()

@@ -6,7 +6,8 @@ Deleting a letter's row takes everything of it along, except the audit, which ou
 Numbers are kept by triggers on `letters` (migration 0002): whatever changes a letter's row, by whatever
 version of the code, writes what that adds and takes away into `counter_deltas`, in the same transaction. Nobody
 waits for anybody there, for every row is a new one. `sql_counters` folds deltas into `counters` and `totals`, and
-every number is read as folded plus not yet folded, so it is exact at every commit.
+every number is read as folded plus not yet folded, so it is exact at every commit. In the same way triggers of
+migration 0012 count how often letters changed from one status to another: numbers that only grow.
 
 Free text, data and headers are searched in what is derived from letters. Triggers (migration 0003) put a
 letter's id into `search_queue` when it is recorded and whenever its text or revision changes, and take
@@ -18,6 +19,8 @@ letters for good. A trigger does it (migration 0006), in the place of a foreign 
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -33,6 +36,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    UniqueConstraint,
     false,
     text,
 )
@@ -46,7 +50,7 @@ VERSION_TABLE = "redrive_version"
 COMPATIBILITY_TABLE = "redrive_compatibility"
 """One row: the oldest schema whose code still works on this one, so that versions can run side by side."""
 
-HEAD = "0011"
+HEAD = "0014"
 """The version these tables are; the newest file in migrations/versions."""
 
 metadata = MetaData(
@@ -68,6 +72,9 @@ OF_RUNS = text("run_id IS NOT NULL")
 NOT_ENDED = text("ended_at IS NULL")
 
 OF_RULES = text("rule IS NOT NULL")
+
+FAILED = text("status IN ('FAILED', 'STOPPED')")
+"""Runs that somebody is told of. Likewise."""
 
 EDITED = text("revision > 0")
 
@@ -273,6 +280,34 @@ totals = Table(
     PrimaryKeyConstraint("facet_id", "status"),
 )
 
+
+def _transition_columns() -> list[Column[Any]]:
+    return [
+        Column("queue", ExactText, nullable=False),
+        Column("before", Text, nullable=False),  # empty: it was recorded
+        Column("after", Text, nullable=False),
+        Column("took", BigInteger, nullable=False),  # a resolution at most so many seconds; 0: more, or none
+        Column("number", BigInteger, nullable=False),
+        Column("took_ms", BigInteger, nullable=False),  # of resolutions, added up
+    ]
+
+
+transition_deltas = Table(
+    "transition_deltas",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    *_transition_columns(),
+)
+
+transitions = Table(
+    "transitions",
+    metadata,
+    # In the order in which queues were first seen.
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    *_transition_columns(),
+    UniqueConstraint("queue", "before", "after", "took"),
+)
+
 claims = Table(
     "claims",
     metadata,
@@ -344,6 +379,7 @@ runs = Table(
     Index("uq_runs_rule_active", "rule", unique=True, postgresql_where=NOT_ENDED, sqlite_where=NOT_ENDED),
     Index("ix_runs_rule", "rule", "id", postgresql_where=OF_RULES, sqlite_where=OF_RULES),
     Index("uq_runs_request_key", "request_key", unique=True),
+    Index("ix_runs_failed", "ended_at", postgresql_where=FAILED, sqlite_where=FAILED),
 )
 
 paced_queues = Table(

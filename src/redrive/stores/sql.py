@@ -17,6 +17,7 @@ from redrive.stores import (
     sql_counters,
     sql_import,
     sql_lanes,
+    sql_numbers,
     sql_preview,
     sql_read,
     sql_record,
@@ -25,15 +26,19 @@ from redrive.stores import (
     sql_scope,
     sql_secrets,
     sql_statistics,
+    sql_transitions,
     sql_whole,
 )
 from redrive.stores.folding import Folding
 from redrive.stores.private import Private, lent
 from redrive.stores.sealing import Seals
 from redrive.stores.sql_accounts import SqlAccounts
+from redrive.stores.sql_alerting import SqlAlerting
 from redrive.stores.sql_data_keys import SqlDataKeys
+from redrive.stores.sql_duties import SqlDuties
 from redrive.stores.sql_encrypting import SqlEncrypting
 from redrive.stores.sql_environment import SqlEnvironment
+from redrive.stores.sql_erasing import SqlErasing
 from redrive.stores.sql_grouping import SqlGrouping
 from redrive.stores.sql_insights import SqlInsights
 from redrive.stores.sql_ledger import Ledger
@@ -63,6 +68,7 @@ if TYPE_CHECKING:
         Transition,
         Version,
     )
+    from redrive.keeping import Ended, EndedCount, Limits
     from redrive.ledger import LedgerKey
     from redrive.letter_query import Count, LetterQuery
     from redrive.message import Message
@@ -73,6 +79,7 @@ if TYPE_CHECKING:
         HourlyRate,
         ResolutionTime,
         Statistics,
+        StoreNumbers,
         TopError,
     )
     from redrive.stores.private import Privacy
@@ -84,7 +91,17 @@ _KEY_BYTES = 32
 
 
 class SqlStore(
-    SqlSearching, SqlGrouping, SqlInsights, SqlRunning, SqlLedgering, SqlAccounts, SqlEnvironment, SqlEncrypting
+    SqlSearching,
+    SqlGrouping,
+    SqlInsights,
+    SqlRunning,
+    SqlLedgering,
+    SqlAccounts,
+    SqlEnvironment,
+    SqlEncrypting,
+    SqlDuties,
+    SqlErasing,
+    SqlAlerting,
 ):
     """What happens is decided in the sql_* modules, by plain functions of a connection and the time."""
 
@@ -101,7 +118,7 @@ class SqlStore(
         self._seals = None if encryption is None else Seals(encryption, self._data_keys)
         self._ledger = Ledger(ledger_key)
         self._key: bytes | None = None
-        self._folding = Folding(lambda: self._write(sql_counters.fold), clock)
+        self._folding = Folding(lambda: self._write(_fold), clock)
         self._recounting = Recounting(clock)
 
     @abstractmethod
@@ -201,11 +218,11 @@ class SqlStore(
         unit = partial(sql_change.purge, which=which, by=by, now=self._clock.now(), ledger=self._ledger)
         return await self._change(unit, len(which))
 
-    async def ended(self, before: datetime, *, after: Version | None = None, limit: int) -> list[Version]:
+    async def ended(self, before: Limits, *, after: Version | None = None, limit: int) -> list[Ended]:
         return await self._read(lambda connection: sql_retention.ended(connection, before, after, limit))
 
-    async def count_ended(self, before: datetime) -> int:
-        return await self._read(lambda connection: sql_retention.count_ended(connection, before))
+    async def count_ended(self, before: Limits, *, sizes: bool = False) -> list[EndedCount]:
+        return await self._read(lambda connection: sql_retention.count_ended(connection, before, sizes=sizes))
 
     async def restore_whole(self, whole: Sequence[DeadLetter], *, by: Actor) -> AbstractSet[str]:
         unit = partial(sql_import.restore, whole=whole, by=by, now=self._clock.now(), ledger=self._ledger)
@@ -270,6 +287,9 @@ class SqlStore(
     async def time_to_resolve(self, *, within: Scope = None) -> ResolutionTime:
         return await self._read(lambda connection: sql_analyses.time_to_resolve(connection, within))
 
+    async def numbers(self) -> StoreNumbers:
+        return await self._read(sql_numbers.numbers)
+
     async def tally(self, tallies: Sequence[HandlerTally]) -> None:
         if tallies:
             await self._write(lambda connection: sql_statistics.tally(connection, tallies))
@@ -285,3 +305,7 @@ class SqlStore(
             return found
         new, now = value or secrets.token_bytes(_KEY_BYTES), self._clock.now()
         return await self._write(lambda connection: sql_secrets.keep_secret(connection, name, new, now))
+
+
+def _fold(connection: Connection) -> int:
+    return max(sql_counters.fold(connection), sql_transitions.fold(connection))

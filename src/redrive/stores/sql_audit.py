@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 RECORDED = "recorded"
 TAKEN_OVER = "claim taken over"
 IMPORTED = "imported"
+ERASED = "erased"
 
 HAPPENED: dict[Transition, str] = {
     Transition.CAME_BACK: "came back",

@@ -129,7 +129,7 @@ def _within(hour: ColumnElement[int], since: int | None, until: int | None) -> I
 
 def fold(connection: Connection) -> int:
     """Adds up deltas, and how many it took; 0 too if another process is at it. Safe to repeat at any time."""
-    if not _alone(connection):
+    if not alone(connection):
         return 0
     oldest = select(counter_deltas.c.id).order_by(counter_deltas.c.id).limit(FOLDED_AT_ONCE)
     taken = delete(counter_deltas).where(counter_deltas.c.id.in_(oldest.scalar_subquery()))
@@ -143,7 +143,7 @@ def fold(connection: Connection) -> int:
     return len(rows)
 
 
-def _alone(connection: Connection) -> bool:
+def alone(connection: Connection) -> bool:
     """Deltas may be added up by one process at a time; on SQLite every writer is alone."""
     if connection.dialect.name != "postgresql":
         return True
@@ -200,13 +200,13 @@ def _add(connection: Connection, rows: Sequence[Row[Any]], ids: dict[Facet, int]
     for (facet_id, status, hour), number in by_hour.items():
         by_day[facet_id, status, hour // 24] += number
         rate[hour] += number
-    _upsert(connection, counters, ("facet_id", "status", "hour"), ("letters",), _rows(by_hour))
-    _upsert(connection, days, ("facet_id", "status", "day"), ("letters",), _rows(by_day))
+    upsert(connection, counters, ("facet_id", "status", "hour"), ("letters",), _rows(by_hour))
+    upsert(connection, days, ("facet_id", "status", "day"), ("letters",), _rows(by_day))
     hours = [(hour, number) for hour, number in sorted(rate.items()) if number]
-    _upsert(connection, rates, ("hour",), ("letters",), hours)
+    upsert(connection, rates, ("hour",), ("letters",), hours)
     connection.execute(delete(rates).where(rates.c.letters == 0))
     whole = [(*key, *sums) for key, sums in sorted(overall.items()) if any(sums)]
-    _upsert(connection, totals, ("facet_id", "status"), ("letters", "resolve_ms"), whole)
+    upsert(connection, totals, ("facet_id", "status"), ("letters", "resolve_ms"), whole)
     _tidy(connection, sorted({facet_id for facet_id, _ in overall}))
 
 
@@ -214,7 +214,7 @@ def _rows(sums: dict[tuple[int, str, int], int]) -> list[tuple[Any, ...]]:
     return [(*key, number) for key, number in sorted(sums.items()) if number]
 
 
-def _upsert(
+def upsert(
     connection: Connection, table: Table, key: Sequence[str], sums: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> None:
     """Adds to the sums of each key; one that is new begins with them."""

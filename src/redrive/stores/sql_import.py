@@ -58,7 +58,9 @@ def restore(
     now: datetime,
     ledger: Ledger = NO_LEDGER,
 ) -> set[str]:
-    wanted = {letter.id: letter for letter in whole}
+    wanted = {letter.id: letter for letter in _not_erased(connection, whole)}
+    if not wanted:
+        return set()
     groups = sql_groups.join(connection, [_entry(letter) for letter in wanted.values()])
     columns = {queue: columns_of(connection, queue) for queue in {letter.queue for letter in whole}}
     rows = [
@@ -79,6 +81,14 @@ def restore(
         deed = Deed(what=sql_audit.IMPORTED, subject=Subject.of(LETTERS, new))
         ledger.write(connection, deed, by=by, now=now)
     return new
+
+
+def _not_erased(connection: Connection, whole: Sequence[DeadLetter]) -> list[DeadLetter]:
+    """What was erased stays so, whichever archive or export it comes from: it is as if it were here."""
+    ids = [letter.id for letter in whole]
+    tombstones = select(audit.c.letter_id).where(audit.c.letter_id.in_(ids), audit.c.what == sql_audit.ERASED)
+    erased = set(connection.scalars(tombstones))
+    return [letter for letter in whole if letter.id not in erased]
 
 
 @cache

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SIGNING_KEY = "signing key"
 BLIND_INDEX_KEY = "blind index key"
 BLIND_INDEX_CHECK = "blind index check"
+ERASURE_KEY = "erasure key"
 ENVIRONMENT = "environment"
 """No secret, but made once and shared like one."""
 

@@ -39,7 +39,8 @@ def seen_groups(
     begin = moment(microseconds(since) // HOUR * HOUR)
     numbers = _numbers(connection, begin, until, since, within)
     known = by_ids(connection, list(numbers), now)
-    old = [each.id for each in known.values() if each.first_seen < since]
+    # What came in the hour that the span begins in is counted as of the span, so nothing is known of before.
+    old = [each.id for each in known.values() if each.first_seen < begin]
     returns = _returns(connection, old, begin)
     found = [_seen(group, numbers[group.id], since, returns.get(group.id)) for group in known.values()]
     return sorted(found, key=_first)[:limit]

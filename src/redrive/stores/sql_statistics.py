@@ -40,13 +40,13 @@ class Matching:
 
 def statistics(connection: Connection, older_than: datetime | None, within: Scope = None) -> Statistics:
     every, are_open = Matching(within), Matching(within, OPEN)
-    counted = dict(_counted(connection, "status", every))
-    by_status = {str(status): counted.get(str(status), 0) for status in Status}
+    found = dict(counted(connection, "status", every))
+    by_status = {str(status): found.get(str(status), 0) for status in Status}
     return Statistics(
         total=sum(by_status.values()),
         by_status=by_status,
-        by_queue=dict(_counted(connection, "queue", are_open)),
-        by_type=dict(_counted(connection, "type", are_open)),
+        by_queue=dict(counted(connection, "queue", are_open)),
+        by_type=dict(counted(connection, "type", are_open)),
         reasons=by_title(connection, are_open, within, MOST_REASONS),
         failure_rates=_failure_rates(connection, within),
         oldest=oldest(connection, within, OPEN),
@@ -69,7 +69,7 @@ def tally(connection: Connection, tallies: Sequence[HandlerTally]) -> None:
         connection.execute(add, row)
 
 
-def _counted(connection: Connection, by: str, matching: Matching) -> list[tuple[str, int]]:
+def counted(connection: Connection, by: str, matching: Matching) -> list[tuple[str, int]]:
     now = totals_now()
     number, column = func.sum(now.c.letters), now.c[by]
     query = select(column, number).where(*matching(now.c)).group_by(column)

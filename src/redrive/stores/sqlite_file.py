@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
+    from redrive.finding import Finding
+
 T = TypeVar("T")
 
 MEMORY = ":memory:"
@@ -41,7 +43,7 @@ class SqliteFile:
     """
 
     def __init__(self, url: str, *, wipes: bool = False) -> None:
-        self.path = _path(url)
+        self.path = path_of(url)
         self._wipes = wipes
         self.in_memory = self.path == MEMORY
         self._engine = self._make_engine()
@@ -88,6 +90,10 @@ class SqliteFile:
     def problems(self, _connection: Connection) -> Iterator[str]:
         """Nothing: all that is ours is in the tables."""
         yield from ()
+
+    def examine(self, within: float) -> list[Finding]:  # noqa: ARG002  a server needs time
+        """Nothing: it is a file, and looked at with the other files of ours."""
+        return []
 
     def explain(self, error: BaseException) -> BaseException:
         """Our error for whatever SQLite or the system says about the file; anything else as it is."""
@@ -172,7 +178,8 @@ _empty: list[sqlite3.Connection] = []
 """The one that is copied. Used by one thread at a time: `migrating` is locked."""
 
 
-def _path(url: str) -> str:
+def path_of(url: str) -> str:
+    """The file's absolute path, or `:memory:`."""
     try:
         parsed = make_url(url)
     except ArgumentError:

@@ -3,53 +3,64 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
-from sqlalchemy import exists, func, select, text
+from sqlalchemy import exists, func, inspect, select, text
+from sqlalchemy.exc import DBAPIError
 
 from redrive import faults
 from redrive.dead_letter import Transition
+from redrive.errors import Unfinished
 from redrive.registry import Driver, load_driver
 from redrive.stores import (  # noqa: F401  their tables are those of the metadata too
     schema_accounts,
     schema_data_keys,
+    schema_duties,
+    schema_erasures,
+    schema_incidents,
     schema_ledger,
 )
 from redrive.stores.schema import HEAD, claims, groups, letters, revisions, search_parts, search_queue
 from redrive.stores.schema_version import schema_version
 from redrive.stores.sql_counters import miscounted
+from redrive.stores.sql_data_keys import by_kek
 from redrive.stores.sql_guard import target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from sqlalchemy import Connection, Select
 
+    from redrive.finding import Finding
     from redrive.stores.schema_version import SchemaVersion
 
 T = TypeVar("T")
 
 MIGRATIONS = Path(__file__).with_name("migrations")
+_STEPS = 10_000
+"""Of SQLite's machine, between two looks at the clock: less than a millisecond."""
 
 
 class Checkup(msgspec.Struct, frozen=True, kw_only=True):
-    """What `check` found. Healthy: nothing in `damage`, nothing in `problems`."""
+    """What `check` found. Healthy: nothing in `damage`, `problems` and `risks`."""
 
     current: str | None
     head: str
     damage: tuple[str, ...]
     """What SQLite's own integrity check says about the file; nothing on a server."""
     problems: tuple[str, ...]
-    """What does not add up in what the tables say, and what puts them at risk."""
+    """What does not add up in what the tables say."""
+    risks: tuple[str, ...] = ()
+    """What puts them at risk. `examine` looks at it more closely."""
 
     @property
     def healthy(self) -> bool:
-        return not (self.damage or self.problems)
+        return not (self.damage or self.problems or self.risks)
 
 
 class Database(Protocol):
@@ -65,6 +76,10 @@ class Database(Protocol):
 
     def problems(self, connection: Connection) -> Iterator[str]:
         """What is wrong with what belongs to our tables and is not in them."""
+        ...
+
+    def examine(self, within: float) -> list[Finding]:
+        """How a server keeps what is written, whatever our tables are. Only reads."""
         ...
 
     def explain(self, error: BaseException) -> BaseException:
@@ -97,10 +112,34 @@ def require(url: str, **options: Any) -> None:
         database.look(lambda _: None)
 
 
-def check(url: str, **options: Any) -> Checkup:
-    """Looks and changes nothing. Raises Unreachable if there is no such store."""
+def check(url: str, *, within: float | None = None, **options: Any) -> Checkup:
+    """Looks and changes nothing. Raises Unreachable if there is no such store, Unfinished if it is not done
+    `within` so many seconds.
+    """
     with _database(url, options) as database:
-        return database.look(lambda connection: _checkup(connection, database))
+        return database.look(
+            lambda connection: _within(connection, within, lambda: _checkup(connection, database))
+        )
+
+
+def examine(url: str, *, within: float, **options: Any) -> list[Finding]:
+    """How the database keeps what is written. Raises Unreachable if it cannot be asked; what it has not told
+    `within` so many seconds is told as that.
+    """
+    with _database(url, options) as database:
+        return database.examine(within)
+
+
+def key_usage(url: str, **options: Any) -> Mapping[str, int]:
+    """How many data keys each key wraps, of the store as it is. Unlike one that is opened to be worked with, it is
+    not brought up to date for it. Raises Unreachable if there is no such store.
+    """
+
+    def usage(connection: Connection) -> Mapping[str, int]:
+        return by_kek(connection) if inspect(connection).has_table(schema_data_keys.data_keys.name) else {}
+
+    with _database(url, options) as database:
+        return database.look(usage)
 
 
 def migrate(connection: Connection, place: str) -> str:
@@ -113,12 +152,9 @@ def migrate(connection: Connection, place: str) -> str:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    scripts = ScriptDirectory.from_config(config)
-    steps = [script.revision for script in scripts.iterate_revisions("head", found.current or "base")]
-    for step in reversed(steps):
-        faults.point("migrate.before_step")
-        command.upgrade(config, step)
-    return steps[0] if steps else HEAD
+    faults.point("migrate.before_step")
+    command.upgrade(config, "head")  # once for all steps: each time it reads every migration there is
+    return schema_version(connection).current or ""
 
 
 @contextlib.contextmanager
@@ -135,12 +171,37 @@ def _database(url: str, options: dict[str, Any]) -> Iterator[Database]:
         database.dispose()
 
 
+def _within(connection: Connection, within: float | None, work: Callable[[], T]) -> T:
+    """The database itself ends what takes longer, so that nothing goes on that nobody waits for."""
+    if within is None:
+        return work()
+    deadline = time.monotonic() + within
+    if connection.dialect.name == "sqlite":
+        raw: Any = connection.connection.driver_connection
+        raw.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+    else:
+        milliseconds = str(max(1, round(within * 1000)))
+        connection.execute(select(func.set_config("statement_timeout", milliseconds, True)))  # noqa: FBT003  SQL's
+    try:
+        return work()
+    except DBAPIError:
+        if time.monotonic() < deadline:
+            raise
+        raise Unfinished(f"not done in {within:g} s") from None
+
+
 def _checkup(connection: Connection, database: Database) -> Checkup:
     found = schema_version(connection)
     problems = tuple(_problems(connection)) if found.is_usable else (_unusable(found),)
     if found.current == HEAD:
         problems += tuple(database.problems(connection))
-    return Checkup(current=found.current, head=HEAD, damage=tuple(_damage(connection)), problems=problems)
+    return Checkup(
+        current=found.current,
+        head=HEAD,
+        damage=tuple(_damage(connection)),
+        problems=problems,
+        risks=tuple(_risks(connection)),
+    )
 
 
 def _unusable(found: SchemaVersion) -> str:
@@ -170,7 +231,6 @@ def _problems(connection: Connection) -> Iterator[str]:
         if number:
             yield f"{number} {problem}, for example {connection.scalar(query.limit(1))}"
     yield from miscounted(connection)
-    yield from _risks(connection)
 
 
 _redriving = str(target(Transition.CLAIM))

@@ -23,6 +23,7 @@ from redrive.dead_letter import Status, Transition
 from redrive.errors import Unreachable
 from redrive.testing.letters import an_entry
 from redrive.testing.store_case import ANN, ENGINE, LEASE, place, sent
+from redrive.testing.store_contract_alerts import IncidentContract, ObservingContract, ProcessContract
 from redrive.testing.store_contract_analyses import AnalysesContract
 from redrive.testing.store_contract_archive import (
     EndedContract,
@@ -31,9 +32,11 @@ from redrive.testing.store_contract_archive import (
     WholeContract,
 )
 from redrive.testing.store_contract_change import ChangeContract, PurgeContract, ReviseContract
+from redrive.testing.store_contract_duties import DutyContract
 from redrive.testing.store_contract_groups import AnnotateContract, MergeContract, SplitContract
 from redrive.testing.store_contract_insights import InsightContract, SeenGroupContract
 from redrive.testing.store_contract_lanes import LaneContract
+from redrive.testing.store_contract_numbers import NumbersContract
 from redrive.testing.store_contract_read import (
     FindContract,
     GetContract,
@@ -87,6 +90,7 @@ class StoreContract(
     MergeContract,
     SplitContract,
     StatisticsContract,
+    NumbersContract,
     AnalysesContract,
     InsightContract,
     SeenGroupContract,
@@ -110,6 +114,10 @@ class StoreContract(
     ScopeContract,
     ScopedGroupContract,
     ScopedRunContract,
+    DutyContract,
+    ObservingContract,
+    IncidentContract,
+    ProcessContract,
 ):
     async def test_what_was_written_is_there_when_the_store_is_opened_again(
         self, location: str, clock: ManualClock

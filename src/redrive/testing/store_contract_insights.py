@@ -282,6 +282,14 @@ class SeenGroupContract(StoreCase):
 
         assert await self._appearance(store) == {a_group("a").title: (Appearance.KNOWN, None, 1)}
 
+    async def test_a_group_that_was_new_in_the_hour_that_the_span_begins_in_does_not_return(
+        self, store: Store
+    ) -> None:
+        await self._record(store, "a", 6.25)
+        found = await store.seen_groups(NOON - 6.1 * HOUR, NOON, limit=9)
+
+        assert [(each.appearance, each.why) for each in found] == [(Appearance.KNOWN, None)]
+
     async def test_a_group_that_was_quiet_returns(self, store: Store) -> None:
         await self._record(store, "a", 24 * 9, 1)
 

@@ -7,24 +7,38 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import pytest
 
+from redrive.alerts.incident import IncidentChange
 from redrive.dead_letter import Actor, Status, Transition, Verdict
 from redrive.errors import NotFound, Refused
-from redrive.ledger import GENESIS, GROUP, LETTERS, RUN, TOKEN, Deed, LedgerKey, LedgerQuery, Subject, digest_of
+from redrive.ledger import (
+    GENESIS,
+    GROUP,
+    INCIDENT,
+    LETTERS,
+    RUN,
+    TOKEN,
+    Deed,
+    LedgerKey,
+    LedgerQuery,
+    Subject,
+    digest_of,
+)
 from redrive.ledger_verifying import Verifier
 from redrive.run import RunChange, Settled
 from redrive.testing.letters import NOON, a_group, a_message, an_entry
 from redrive.testing.store_case import LEASE, StoreCase, claimed, letter, place, returned
+from redrive.testing.store_contract_alerts import an_incident, saved
 from redrive.testing.store_runs import a_plan, an_approval, every_claim, recorded, running, send, take
 
 if TYPE_CHECKING:
     from redrive.ledger import LedgerEntry
     from redrive.ledger_verifying import LedgerFinding
-    from redrive.stores import RunStore
+    from redrive.stores import RunStore, Store
     from redrive.testing.clock import ManualClock
 
 KEY = LedgerKey(b"a secret of at least 32 characters")
@@ -86,6 +100,22 @@ class LedgerContract(StoreCase):
         [row] = await entries(store)
         assert row.subject == Subject(LETTERS, tuple(sorted(ids)[:100]), 130, digest_of(reversed(ids)))
         assert row.subject.digest != digest_of(ids[1:])
+
+    async def test_what_people_do_about_alerts(self, store: RunStore, clock: ManualClock) -> None:
+        alerts = cast("Store", store)
+        (kept,) = await saved(store, an_incident())
+        until = clock.now() + timedelta(hours=4)
+
+        await alerts.change_incident(kept.id, IncidentChange.ACKNOWLEDGE, by=ANN)
+        await alerts.change_incident(kept.id, IncidentChange.SNOOZE, by=ANN, until=until)
+        await alerts.change_incident(kept.id, IncidentChange.RESOLVE, by=BOB)
+
+        assert await told(store) == [
+            ("ann", INCIDENT, "alert acknowledge", "", "FIRING"),
+            ("ann", INCIDENT, "alert snooze", "", f"until {until.isoformat()}"),
+            ("bob", INCIDENT, "alert resolve", "", "RESOLVED"),
+        ]
+        assert {each.subject.ids for each in await entries(store)} == {(kept.id,)}
 
     async def test_what_people_do_to_letters(self, store: RunStore, clock: ManualClock) -> None:
         letter_id = (await place(store, Status.PENDING)).id

@@ -36,7 +36,7 @@ class AtOnceContract(TransportHarness):
     ) -> None:
         quick = self.quick(transport)
         assert not quick.send_at_once(self.message(), queue=self.queue, done=_nobody_is_told)
-        await self.expect_only(transport, self.message())
+        await self.expect_only(transport)
 
     async def test_what_cannot_be_sent_is_not_sent_at_once_either(self, transport: Transport) -> None:
         quick = self.quick(transport)

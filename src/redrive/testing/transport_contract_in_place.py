@@ -21,7 +21,7 @@ class InPlaceContract(TransportHarness):
     async def test_a_retry_that_stays_in_its_place_is_never_early_and_passed_by_none(
         self, transport: Transport
     ) -> None:
-        if transport.capabilities.durable_retries or not self.exact_time:
+        if self.can(transport).durable_retries or not self.exact_time:
             pytest.skip("retries are set aside, or no exact time")
         messages = [self.message() for _ in range(3)]
         for message in messages:
@@ -40,7 +40,7 @@ class InPlaceContract(TransportHarness):
     async def test_a_retry_that_stays_in_its_place_begins_anew_after_its_process(
         self, transport: Transport
     ) -> None:
-        if transport.capabilities.durable_retries:
+        if self.can(transport).durable_retries:
             pytest.skip("retries are set aside")
         messages = [self.message() for _ in range(3)]
         for message in messages:

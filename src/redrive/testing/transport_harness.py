@@ -12,12 +12,12 @@ import pytest_asyncio
 
 from redrive.clock import new_id
 from redrive.message import Message
-from redrive.transports import ImmediateSending
+from redrive.transports import ImmediateSending, capabilities_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from redrive.transports import Delivery, QueueDepth, Transport
+    from redrive.transports import Capabilities, Delivery, QueueDepth, Transport
 
 
 @pytest.mark.asyncio
@@ -32,6 +32,9 @@ class TransportHarness:
     """`pass_time` moves the broker's time, and nothing else does."""
     patience: ClassVar[float] = 30.0
     """Seconds after which a delivery that does not come has failed its test."""
+
+    queue_ending: ClassVar[str] = ""
+    """What the names of the queues end with, where that says of which kind they are."""
 
     queue: str
     _opened: list[Transport]
@@ -53,7 +56,7 @@ class TransportHarness:
 
     @pytest_asyncio.fixture(autouse=True)
     async def _tidy(self) -> AsyncIterator[None]:
-        self.queue = f"contract_{new_id()}"
+        self.queue = f"contract_{new_id()}{self.queue_ending}"
         self._opened = []
         yield
         for transport in self._opened:
@@ -63,13 +66,16 @@ class TransportHarness:
     async def transport(self, _tidy: None) -> Transport:
         return await self.open()
 
+    def can(self, transport: Transport) -> Capabilities:
+        return capabilities_of(transport, self.queue)
+
     async def open(self) -> Transport:
         transport = await self.make_transport()
         self._opened.append(transport)
         return transport
 
     async def open_another(self, transport: Transport) -> Transport:
-        if not transport.capabilities.several_processes:
+        if not self.can(transport).several_processes:
             pytest.skip("one process only")
         return await self.open()
 
@@ -83,6 +89,10 @@ class TransportHarness:
             "source": "contract",
         }
         return Message(**(usual | given))
+
+    def aside(self, **given: Any) -> Message:
+        """One that others need not wait for, and that waits for none of them: it has a key of its own."""
+        return self.message(**({"key": new_id().encode()} | given))
 
     async def next(self, deliveries: AsyncGenerator[Delivery]) -> Delivery:
         async with asyncio.timeout(self.patience):
@@ -108,11 +118,12 @@ class TransportHarness:
         return taken
 
     def need_side_by_side(self, transport: Transport) -> None:
-        if not transport.capabilities.side_by_side:
+        if not self.can(transport).side_by_side:
             pytest.skip("one by one")
 
-    async def expect_only(self, transport: Transport, message: Message) -> Delivery:
-        """Nothing but this message, sent now, can be received."""
+    async def expect_only(self, transport: Transport) -> Delivery:
+        """Nothing but a message that is sent now can be received."""
+        message = self.aside()
         async with aclosing(transport.receive(self.queue, prefetch=10)) as deliveries:
             await transport.send(message)
             delivery = await self.next(deliveries)
@@ -132,7 +143,7 @@ class TransportHarness:
 
     def expect_unmarked(self, transport: Transport, *given_back: Delivery) -> None:
         """What was given back is not taken for what a dead process held, where the broker can tell them apart."""
-        if transport.capabilities.clean_release:
+        if self.can(transport).clean_release:
             assert not any(delivery.redelivered for delivery in given_back)
 
     def quick(self, transport: Transport) -> ImmediateSending:
@@ -153,9 +164,10 @@ class TransportHarness:
     async def depths_of(self, transport: Transport) -> dict[str, QueueDepth]:
         """What lies in this test's queues."""
         found = await transport.depths((self.queue,))
-        return {name: depth for name, depth in found.items() if self.queue in name}
+        own = self.queue.removesuffix(self.queue_ending)
+        return {name: depth for name, depth in found.items() if own in name}
 
     async def open_another_with_leases(self, transport: Transport) -> Transport:
-        if not transport.capabilities.lease_expiry:
+        if not self.can(transport).lease_expiry:
             pytest.skip("no leases")
         return await self.open_another(transport)

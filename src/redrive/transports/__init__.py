@@ -24,19 +24,36 @@ class Names(msgspec.Struct, frozen=True):
     dead: str = "{queue}_dlq"
     expired: str | None = None
     """Where dead letters go that lay too long in `dead`, if they leave it."""
+    ending: str = ""
+    """What a broker has at the end of some names, and then at the end of those beside them: `orders.fifo` has its
+    dead letters in `orders_dlq.fifo`.
+    """
 
     def retry_of(self, queue: str) -> str:
-        return self.retry.format(queue=queue)
+        return self._beside(self.retry, queue)
 
     def dead_of(self, queue: str) -> str:
-        return self.dead.format(queue=queue)
+        return self._beside(self.dead, queue)
+
+    def home_of_retry(self, name: str) -> str | None:
+        """The queue whose retries are in the queue of this name; None if no such queue could exist."""
+        return self._home(self.retry, name)
 
     def home_of_dead(self, name: str) -> str | None:
         """The queue whose dead letters, expired ones included, are in the queue of this name; None if no such
         queue could exist.
         """
-        home = None if self.expired is None else filled_with(self.expired, name)
-        return filled_with(self.dead, name) if home is None else home
+        home = None if self.expired is None else self._home(self.expired, name)
+        return self._home(self.dead, name) if home is None else home
+
+    def _beside(self, template: str, queue: str) -> str:
+        own = queue.removesuffix(self.ending)
+        return template.format(queue=own) + queue[len(own) :]
+
+    def _home(self, template: str, name: str) -> str | None:
+        own = name.removesuffix(self.ending)
+        home = filled_with(template, own)
+        return None if home is None else home + name[len(own) :]
 
 
 def filled_with(template: str, name: str) -> str | None:
@@ -54,6 +71,10 @@ class Capabilities(msgspec.Struct, frozen=True):
     durable: bool = True
     """A message sent survives the death of every process of ours."""
     delays: bool = True
+    delays_apart: bool = True
+    """A message that is sent with a delay waits apart, and is counted as delayed. Else it lies where it was sent
+    to, those of its key wait behind it, and those of other keys do not.
+    """
     several_processes: bool = True
     lease_expiry: bool = True
     """A delivery that is neither acked nor released comes back by itself while its process lives."""
@@ -67,13 +88,17 @@ class Capabilities(msgspec.Struct, frozen=True):
     """A message that was given back is not marked as redelivered."""
     competing: bool = True
     """Several processes share a queue message by message; else each has parts of it to itself."""
+    by_requests: bool = False
+    """Messages are not pushed but fetched, a batch at a time: who asks for more only when all are settled waits
+    for an answer each time.
+    """
     durable_retries: bool = True
     """A message that is retried is durable with its attempt, and others pass it. Else it stays where it is, waits
     in this process with those behind it, and after a death comes again at its first attempt.
     """
     side_by_side: bool = True
-    """As many messages are in hand as `prefetch` says. Else a queue, or each part of it, comes one by one: the
-    next when the one before is settled.
+    """As many messages are in hand as `prefetch` says. Else a queue, or each part of it, such as what has one key,
+    comes one by one: the next when the one before is settled.
     """
 
 
@@ -96,7 +121,9 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     trail: bytes | None
     """What `send` or `retry` was given the last time, untouched."""
     receipt: Any
-    """The driver's own."""
+    """The driver's own. Its `place`, if it has one, tells a trace where on the broker that was: attributes in the
+    words of OpenTelemetry's conventions, nothing that a producer wrote.
+    """
     alike: str | None = None
     """Where nothing tells this message from another with the same content, so that its identity is of this
     delivery alone: what all such have in common. None: its identity lasts.
@@ -128,6 +155,7 @@ class Transport(Protocol):
     """
 
     capabilities: Capabilities
+    """Of its queues. A driver whose queues differ tells more, see `capabilities_of`."""
     names: Names
 
     async def send(
@@ -202,8 +230,39 @@ class ImmediateSending(Protocol):
         ...
 
 
+@runtime_checkable
+class NativeDeadLetters(Protocol):
+    """A driver whose broker may have a place for dead letters that nothing can be sent to: a delivery is settled
+    into it.
+    """
+
+    def has_native_dead_letters(self, queue: str) -> bool:
+        """Whether `Names.dead_of` this queue is such a place."""
+        ...
+
+    async def dead_letter(self, delivery: Delivery, *, reason: str, text: str, trail: bytes) -> None:
+        """As `ack`, but the message is not gone: it is there, with these words, as far as there is room. `trail`
+        comes with its deliveries from there. TrailTooLong as for `send`.
+        """
+        ...
+
+
+@runtime_checkable
+class VariedQueues(Protocol):
+    """A driver whose broker has queues of several kinds, which can do different things."""
+
+    def capabilities_of(self, queue: str) -> Capabilities: ...
+
+
+def capabilities_of(transport: Transport, queue: str) -> Capabilities:
+    """What the broker can do with this queue, whatever its driver."""
+    driver: object = transport
+    return driver.capabilities_of(queue) if isinstance(driver, VariedQueues) else transport.capabilities
+
+
 _KAFKA = Driver("redrive.transports.kafka.transport", "KafkaTransport", extra="kafka")
 _RABBITMQ = Driver("redrive.transports.rabbitmq.transport", "RabbitTransport", extra="rabbitmq")
+_SERVICEBUS = Driver("redrive.transports.servicebus.transport", "ServiceBusTransport", extra="servicebus")
 
 DRIVERS: dict[str, Driver] = {
     "embedded": Driver("redrive.transports.embedded", "EmbeddedTransport"),
@@ -211,7 +270,17 @@ DRIVERS: dict[str, Driver] = {
     "amqps": _RABBITMQ,
     "kafka": _KAFKA,
     "kafkas": _KAFKA,
+    "servicebus": _SERVICEBUS,
+    "servicebus-emulator": _SERVICEBUS,
+    "sqs": Driver("redrive.transports.sqs.transport", "SqsTransport", extra="sqs"),
 }
+
+
+def check_installed(url: str) -> None:
+    """MissingExtra if its driver needs a package that is not there. For whoever imports a part of that driver: it
+    is asked for first, and nobody else has to tell one missing module from another.
+    """
+    load_driver("transport", url, DRIVERS)
 
 
 def open_transport(url: str, *, names: Names | None = None, **options: Any) -> Transport:

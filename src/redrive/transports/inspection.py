@@ -76,6 +76,7 @@ class Inspector(Protocol):
 
 _KAFKA = Driver("redrive.transports.kafka.inspector", "KafkaInspector", "kafka")
 _RABBITMQ = Driver("redrive.transports.rabbitmq.inspector", "RabbitInspector", "rabbitmq")
+_SERVICEBUS = Driver("redrive.transports.servicebus.inspector", "ServiceBusInspector", "servicebus")
 
 INSPECTORS: dict[str, Driver] = {
     "embedded": Driver("redrive.transports.embedded_inspector", "EmbeddedInspector"),
@@ -83,6 +84,9 @@ INSPECTORS: dict[str, Driver] = {
     "amqps": _RABBITMQ,
     "kafka": _KAFKA,
     "kafkas": _KAFKA,
+    "servicebus": _SERVICEBUS,
+    "servicebus-emulator": _SERVICEBUS,
+    "sqs": Driver("redrive.transports.sqs.inspector", "SqsInspector", "sqs"),
 }
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 
 class State(StrEnum):
@@ -91,3 +93,67 @@ class Examined(Protocol):
 
     @property
     def things(self) -> Sequence[Found]: ...
+
+
+# What most drivers tell it with.
+
+
+class PlainDifference(msgspec.Struct, frozen=True):
+    argument: str
+    current: Any
+    wanted: Any
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.argument} is {self.current}, wanted is {self.wanted}"
+
+
+class PlainStep(msgspec.Struct, frozen=True):
+    role: str
+    thing: Any
+    delays: bool = False
+
+
+class PlainFound(msgspec.Struct, frozen=True, kw_only=True):
+    step: PlainStep
+    state: State
+    look: Look | None = None
+    differences: tuple[PlainDifference, ...] = ()
+    refusal: str = ""
+
+
+class PlainExamined(msgspec.Struct, frozen=True):
+    """In the order in which they are made."""
+
+    queue: str
+    things: tuple[PlainFound, ...]
+
+
+def found(step: PlainStep, differences: Iterable[PlainDifference] | None) -> PlainFound:
+    """`differences`: in what it is not as wanted; None: it is not there."""
+    if differences is None:
+        return PlainFound(step=step, state=State.MISSING)
+    told = tuple(differences)
+    return PlainFound(step=step, state=State.DIFFERS if told else State.EXISTS, differences=told)
+
+
+async def complete(
+    examined: PlainExamined, create: Callable[[Any], Awaitable[object]], refusal: type[Exception]
+) -> PlainExamined:
+    """Makes what is missing. What the broker refuses, which `create` tells by `refusal`, does not keep it from the
+    rest.
+    """
+    things = tuple([await _complete(each, create, refusal) for each in examined.things])
+    return PlainExamined(examined.queue, things)
+
+
+async def _complete(
+    thing: PlainFound, create: Callable[[Any], Awaitable[object]], refusal: type[Exception]
+) -> PlainFound:
+    if thing.state is not State.MISSING:
+        return thing
+    try:
+        await create(thing.step.thing)
+    except refusal as refused:
+        return PlainFound(step=thing.step, state=State.REFUSED, refusal=str(refused))
+    return PlainFound(step=thing.step, state=State.MADE)

@@ -4,6 +4,10 @@ Since one start of the machine, the wall clock and the time since that start mus
 they cannot be compared, and the newest letter and the last run have to do: a clock far ahead of both may be right
 (a store where nothing failed for months) or wrong. In doubt nothing is purged and the clock is noted; a second
 run, which can compare, goes ahead if the clock has gone on as it should.
+
+A run that nobody has asked for notes no clock that it doubts, and so doubts it again: only a person's run confirms
+a jump. Nor does it believe the newest letter, which the same clock may have dated, where an earlier run has left a
+note.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ JUMP = 3600.0
 _SHORTEST_SILENCE = 86400.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _REMEDY = "if the date is right, run it again: the second run compares with this one"
+_ASK = "if the date is right, say so: run `redrive retention run` twice on this machine"
 
 
 class Uptime(msgspec.Struct, frozen=True):
@@ -53,28 +58,17 @@ class ClockNote:
         self._path = path
         self._uptime = uptime
 
-    def check(self, now: datetime, *, newest: datetime | None, keep: float) -> None:
+    def check(self, now: datetime, *, newest: datetime | None, keep: float, attended: bool = True) -> None:
         """Notes the clock. Refused if it cannot be told whether the clock is right; `newest` is the youngest
-        moment that the store knows.
+        moment that the store knows. `attended`: a person has asked for this run.
         """
         last, running = self._read(), self._uptime()
-        self._write(_Noted(now, running))
-        if last is not None and running.boot and last.uptime.boot == running.boot:
-            jumped = (now - last.at).total_seconds() - (running.seconds - last.uptime.seconds)
-            if abs(jumped) > JUMP:
-                ahead = "ahead" if jumped > 0 else "back"
-                raise Refused(
-                    f"the clock jumped {short(abs(jumped))} {ahead} since the last run: nothing was purged",
-                    remedy=_REMEDY,
-                )
-            return
-        known = [each for each in (newest, None if last is None else last.at) if each is not None]
-        silence = (now - max(known)).total_seconds() if known else 0.0
-        if silence > max(_SHORTEST_SILENCE, keep / 2):
-            raise Refused(
-                f"the clock is {short(silence)} ahead of everything the store has seen: nothing was purged",
-                remedy=_REMEDY,
-            )
+        known = [newest] if attended or last is None else []
+        doubt = _doubt(now, running, last, known, keep)
+        if attended or doubt is None:
+            self._write(_Noted(now, running))
+        if doubt is not None:
+            raise Refused(f"{doubt}: nothing was purged", remedy=_REMEDY if attended else _ASK)
 
     def _read(self) -> _Noted | None:
         try:
@@ -94,3 +88,18 @@ class ClockNote:
                 f"cannot write {self._path}: {error.strerror}",
                 remedy="nothing was purged; name another file in [retention] clock_note",
             ) from error
+
+
+def _doubt(
+    now: datetime, running: Uptime, last: _Noted | None, known: list[datetime | None], keep: float
+) -> str | None:
+    """What speaks against the clock, if anything does."""
+    if last is not None and running.boot and last.uptime.boot == running.boot:
+        jumped = (now - last.at).total_seconds() - (running.seconds - last.uptime.seconds)
+        ahead = "ahead" if jumped > 0 else "back"
+        return f"the clock jumped {short(abs(jumped))} {ahead} since the last run" if abs(jumped) > JUMP else None
+    seen = [each for each in (*known, None if last is None else last.at) if each is not None]
+    silence = (now - max(seen)).total_seconds() if seen else 0.0
+    if silence > max(_SHORTEST_SILENCE, keep / 2):
+        return f"the clock is {short(silence)} ahead of everything the store has seen"
+    return None

@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.lab import places
 from chaos.lab.history import AGAIN, OK, SEND, SENT, read_history
-from chaos.lab.kafka import Kafka
-from chaos.lab.rabbit import Rabbit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from chaos.lab.broker import Broker
     from chaos.lab.places import Letter
     from chaos.lab.rows import Database
 
@@ -100,7 +99,7 @@ class Verdict:
 def gather(
     history: Path,
     *,
-    broker: Path | Rabbit | Kafka | None = None,
+    broker: Broker | None = None,
     store: Database | None = None,
     effects: Path | None = None,
     spool: Path | None = None,
@@ -109,24 +108,23 @@ def gather(
     evidence = Evidence()
     for line in read_history(history):
         _note(evidence, line)
-    if broker is not None and (isinstance(broker, Rabbit | Kafka) or _sound(broker, evidence)):
-        evidence.on_broker = places.on_broker(broker)
-    if store is not None and _sound(store, evidence):
+    if broker is not None and _sound(broker.damage(), evidence):
+        evidence.on_broker = broker.messages()
+    if store is not None and _sound(places.damage(store), evidence):
         for letter in places.letters(store):
             evidence.letters[letter.message_id].append(letter)
         evidence.damage += places.contradictions(store)
-    if effects is not None and _sound(effects, evidence):
+    if effects is not None and _sound(places.damage(effects), evidence):
         evidence.effects = places.effects(effects)
     if spool is not None:
         evidence.spooled = places.spooled(spool, evidence.expect)
     return evidence
 
 
-def _sound(place: Database, evidence: Evidence) -> bool:
+def _sound(damage: list[str], evidence: Evidence) -> bool:
     """A damaged file holds nothing that counts."""
-    found = places.damage(place)
-    evidence.damage += found
-    return not found
+    evidence.damage += damage
+    return not damage
 
 
 def judge(evidence: Evidence, *, quiet: bool = True) -> Verdict:

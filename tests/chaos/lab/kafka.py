@@ -12,7 +12,13 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from chaos.lab.broker import DEAD, Broker
+from redrive.kafka_settings import KafkaSettings
+from redrive.secret_table import SecretTable
+from redrive.secret_url import SecretUrl
+from redrive.settings import BrokerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -35,10 +41,12 @@ class Lying(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kafka:
+class Kafka(Broker):
     """Topics of a broker that runs. All their names begin with `name`, which is also the consumer group."""
 
-    address: str
+    commits_how_far: ClassVar[bool] = True
+
+    server: str
     name: str
     partitions: int = 3
     session: float = 20.0
@@ -54,13 +62,28 @@ class Kafka:
             "topic.metadata.refresh.interval.ms": 1000,
         }
 
+    def settings(self) -> BrokerSettings:
+        own = KafkaSettings(
+            group=self.name,
+            partitions=self.partitions,
+            revoke_grace=self.revoke_grace,
+            client=SecretTable(self.client),
+        )
+        return BrokerSettings(url=SecretUrl(f"kafka://{self.server}"), kafka=own)
+
+    def queue(self, name: str) -> str:
+        return f"{self.name}-{name}"
+
+    def key(self, message_id: str) -> bytes | None:
+        return message_id.encode()
+
     def messages(self) -> Counter[str]:
         """How many records of each message no group has committed, whatever the topic."""
         return Counter(each.message_id for each in self.left())
 
     def left(self) -> list[Lying]:
         topics = self._topics()
-        dead = {name for name in topics if name.endswith("_dlq")}
+        dead = {name for name in topics if name.endswith(DEAD)}
         groups = {self.name: topics.keys() - dead, f"{self.name}-dead-letters": dead}
         return [
             each
@@ -70,14 +93,14 @@ class Kafka:
         ]
 
     def _topics(self) -> dict[str, int]:
-        admin = _admin(self.address)
+        admin = _admin(self.server)
         told = admin.list_topics(timeout=_PATIENCE).topics
         return {name: len(each.partitions) for name, each in told.items() if name.startswith(self.name)}
 
     def _left(self, group: str, places: list[tuple[str, int]]) -> list[Lying]:
         consumer = _client().Consumer(
             {
-                "bootstrap.servers": self.address,
+                "bootstrap.servers": self.server,
                 "group.id": group,
                 "enable.auto.commit": False,
                 "fetch.wait.max.ms": 10,
@@ -102,7 +125,7 @@ class Kafka:
         """Tells the broker of every death, instead of waiting until it notices: nobody but the living is in a
         group. Members say their process in their client's id.
         """
-        admin, deadline = _admin(self.address), time.monotonic() + _PATIENCE
+        admin, deadline = _admin(self.server), time.monotonic() + _PATIENCE
         for group in (self.name, f"{self.name}-dead-letters"):
             while dead := [each for each in _members(admin, group) if _process(each.client_id) not in living]:
                 for member in dead:
@@ -112,11 +135,11 @@ class Kafka:
 
     def expel(self) -> None:
         """Throws everybody out of the group, as the broker does with those who seem dead."""
-        for member in _members(_admin(self.address), self.name):
+        for member in _members(_admin(self.server), self.name):
             self._leave(self.name, member.member_id)
 
     def _leave(self, group: str, member: str) -> None:
-        host, _, port = self.address.rpartition(":")
+        host, _, port = self.server.rpartition(":")
         body = struct.pack(">hhi", _LEAVE_GROUP, _VERSION, 0) + _text("lab") + _text(group) + _text(member)
         with socket.create_connection((host, int(port)), timeout=_PATIENCE) as connection:
             connection.sendall(struct.pack(">i", len(body)) + body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 from chaos.lab.scenarios import chance
@@ -9,7 +10,7 @@ from chaos.lab.supervisor import KILLED
 
 if TYPE_CHECKING:
     from chaos.lab.scenarios import Scenario
-    from chaos.lab.supervisor import Experiment
+    from chaos.lab.supervisor import Child, Experiment, Nursery
 
 _TRIES = 20
 _RESTS = 5
@@ -28,6 +29,33 @@ def kill(lab: Experiment, play: Scenario, point: str, times: int, *, often: floa
             break
     play.come_to_rest(lab)
     assert hits == times, f"killed {hits} times at {point}, {times} wanted"
+
+
+def kill_at_any_moment(
+    lab: Experiment, play: Scenario, times: int, within: tuple[float, float], *, lives: Nursery | None = None
+) -> None:
+    """Kills that many workers, each after a time within these seconds, then lets everything come to rest. `lives`:
+    where one comes from that works beside them all the while.
+    """
+    steady = None if lives is None else _started_in(lives, lab)
+    while lab.kills < times:
+        play.set_stage(lab)
+        worker = lab.start("work", forever=True)
+        assert not worker.ended_within(lab.dice.uniform(*within))
+        worker.signal(signal.SIGKILL)
+        assert worker.wait() == KILLED
+        lab.note_death()
+    if steady is not None:
+        steady.signal(signal.SIGTERM)
+        assert steady.wait() == 0, lab.told()
+    play.come_to_rest(lab)
+
+
+def _started_in(nursery: Nursery, lab: Experiment) -> Child:
+    first, lab.nursery = lab.nursery, nursery
+    child = lab.start("work", forever=True)
+    lab.nursery = first
+    return child
 
 
 def problems_at_rest(lab: Experiment, play: Scenario, *, in_flight: int | None, quiet: bool = True) -> list[str]:

@@ -6,15 +6,19 @@ born, its exit code when it is dead. One child at a time; it never opens a file 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import sys
 import traceback
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos.lab.roles import live
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _ON_FIRST_USE = (
     "alembic.command",
@@ -36,16 +40,24 @@ _ON_FIRST_USE = (
 
 
 def main() -> None:
-    for module in _ON_FIRST_USE:
-        import_module(module)
+    _bring(_ON_FIRST_USE)
     for line in sys.stdin:
         order = json.loads(line)
+        _bring(order["modules"])
         child = os.fork()
         if not child:
             _be_born(order)
         _say(child)
         _, status = os.waitpid(child, 0)
         _say(os.waitstatus_to_exitcode(status))
+
+
+def _bring(modules: Iterable[str]) -> None:
+    if missing := [each for each in modules if each not in sys.modules]:
+        for module in missing:
+            import_module(module)
+        gc.collect()
+        gc.freeze()  # no child looks through it again
 
 
 def _be_born(order: dict[str, Any]) -> None:

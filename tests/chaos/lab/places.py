@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaos.lab.kafka import Kafka
-from chaos.lab.rabbit import Rabbit
 from chaos.lab.rows import rows, rows_of_each
 
 if TYPE_CHECKING:
@@ -43,13 +41,6 @@ class Letter:
     """Redrive ids that were ever made for it."""
 
 
-def on_broker(broker: Path | Rabbit | Kafka) -> Counter[str]:
-    """How many copies of each message lie on a broker, whatever the queue."""
-    if isinstance(broker, Rabbit | Kafka):
-        return broker.messages()
-    return Counter(message_id for (message_id,) in rows(broker, "SELECT message_id FROM messages"))
-
-
 def letters(store: Database) -> list[Letter]:
     query = """
         SELECT (SELECT body FROM revisions WHERE letter_id = letters.id AND number = 0), id, message_id, identity,
@@ -71,6 +62,18 @@ def spooled(folder: Path, message_ids: Iterable[str]) -> set[str]:
         return set()
     bodies = [body for file in folder.glob("*.seg") for body in _records(file.read_bytes())]
     return {each for each in message_ids if any(each.encode() in body for body in bodies)}
+
+
+def segments_in_use(folder: Path) -> list[Path]:
+    """Segments of a spool that hold something; one that is deleted while we look does not."""
+    return [path for path in folder.glob("*.seg") if _size(path)]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def damage(database: Database) -> list[str]:

@@ -8,22 +8,20 @@ import signal
 import sqlite3
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from chaos.lab import places
 from chaos.lab.history import FAILED, OK, History, read_history
 from redrive.app import App
 from redrive.control import REDRIVE_ID
 from redrive.errors import Permanent, Transient
 from redrive.headers import header
 from redrive.inbox import SqliteInbox
-from redrive.kafka_settings import KafkaSettings
 from redrive.message import Message
-from redrive.rabbitmq_settings import RabbitSettings
-from redrive.secret_table import SecretTable
 from redrive.secret_url import SecretUrl
 from redrive.settings import (
     AppSettings,
-    BrokerSettings,
     DeadLetterSettings,
     JournalSettings,
     LoopSettings,
@@ -36,16 +34,12 @@ from redrive.settings import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from chaos.lab.kafka import Kafka
-    from chaos.lab.rabbit import Rabbit
+    from chaos.lab.broker import Broker
 
 ORDERS, EFFECTS = "orders", "effects"
 CONCURRENCY = 4
 IN_FLIGHT = 2 * CONCURRENCY
 """Of both queues: so many handlers of one process may have succeeded without their messages being acknowledged."""
-LEASE = 0.6
 _SLOW = 0.5
 
 Sink = Literal["store", "queue", "both"]
@@ -54,31 +48,23 @@ Sink = Literal["store", "queue", "both"]
 @dataclass(frozen=True)
 class Premises:
     folder: Path
+    broker: Broker
     sink: Sink = "store"
-    lease: float = LEASE
     store_url: str | None = None
     """Of a PostgreSQL; none: a file of SQLite beside the others."""
-    rabbit: Rabbit | None = None
-    kafka: Kafka | None = None
-    """Neither: the embedded broker."""
-
-    @property
-    def broker(self) -> Path | Rabbit | Kafka:
-        """Where messages lie, whichever it is."""
-        return self.rabbit or self.kafka or self.folder / "broker.db"
 
     @property
     def orders(self) -> str:
-        """The queue; on a Kafka that others use too, with a name of its own."""
-        return ORDERS if self.kafka is None else f"{self.kafka.name}-{ORDERS}"
+        return self.broker.queue(ORDERS)
 
     @property
     def effects_queue(self) -> str:
-        return EFFECTS if self.kafka is None else f"{self.kafka.name}-{EFFECTS}"
+        return self.broker.queue(EFFECTS)
 
-    def key(self, message_id: str) -> bytes | None:
-        """So that messages are spread over the parts of a queue that has parts."""
-        return None if self.kafka is None else message_id.encode()
+    @property
+    def named_queues(self) -> tuple[str, ...]:
+        """To ask a broker that tells of no queue that is not named; none: it tells of all."""
+        return () if self.broker.names_all else (self.orders, self.effects_queue)
 
     @property
     def store(self) -> Path:
@@ -110,7 +96,7 @@ class Premises:
         return Settings(
             app=AppSettings(name="chaos"),
             queues={self.orders: QueueSettings(loop=LoopSettings(ttl=0.1))},
-            broker=self._broker_settings(),
+            broker=self.broker.settings(),
             store=StoreSettings(url=SecretUrl(self.store_url or f"sqlite:///{self.store}")),
             retry=RetrySettings(attempts=3, delays=(0.01,), jitter="none"),
             worker=WorkerSettings(concurrency=CONCURRENCY, breaker_failures=0, grace=20.0),
@@ -119,25 +105,9 @@ class Premises:
             journal=JournalSettings(path=self.folder / "journal.db"),
         )
 
-    def _broker_settings(self) -> BrokerSettings:
-        if self.kafka is not None:
-            kafka = KafkaSettings(
-                group=self.kafka.name,
-                partitions=self.kafka.partitions,
-                revoke_grace=self.kafka.revoke_grace,
-                client=SecretTable(self.kafka.client),
-            )
-            return BrokerSettings(url=SecretUrl(f"kafka://{self.kafka.address}"), kafka=kafka)
-        if self.rabbit is None:
-            return BrokerSettings(url=SecretUrl(f"embedded:///{self.broker}"), lease=self.lease)
-        rabbit = RabbitSettings(
-            queue_type=self.rabbit.queue_type, heartbeat=self.rabbit.heartbeat, topology=self.rabbit.topology
-        )
-        return BrokerSettings(url=SecretUrl(self.rabbit.url), rabbitmq=rabbit)
-
     def unplayed(self) -> list[Path]:
         """Segments of the spool that still hold letters."""
-        return [path for path in self.spool.glob("*.seg") if path.stat().st_size]
+        return places.segments_in_use(self.spool)
 
 
 class Shop:

@@ -15,8 +15,13 @@ from urllib.parse import quote, unquote, urlsplit
 import pika
 from pika.exceptions import AMQPConnectionError, ChannelClosedByBroker
 
+from chaos.lab.broker import DEAD, Broker
+from redrive.rabbitmq_settings import RabbitSettings
+from redrive.secret_url import SecretUrl
+from redrive.settings import BrokerSettings
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 QueueType = Literal["quorum", "classic"]
 QUEUE_TYPES: tuple[QueueType, ...] = ("quorum", "classic")
@@ -25,7 +30,7 @@ _LOOK_EVERY = 0.01
 
 
 @dataclass(frozen=True)
-class Rabbit:
+class Rabbit(Broker):
     """A virtual host of a broker that runs; `url` may lead through a proxy."""
 
     url: str
@@ -35,6 +40,10 @@ class Rabbit:
     """The way there without the proxy, if there is one."""
     heartbeat: float = 30.0
     topology: Literal["delay-queues", "ttl-loop"] = "delay-queues"
+
+    def settings(self) -> BrokerSettings:
+        own = RabbitSettings(queue_type=self.queue_type, heartbeat=self.heartbeat, topology=self.topology)
+        return BrokerSettings(url=SecretUrl(self.url), rabbitmq=own)
 
     def looking(self) -> contextlib.closing[Looking]:
         return contextlib.closing(Looking(self.direct or self.url))
@@ -51,10 +60,15 @@ class Rabbit:
             return [each["name"] for each in json.loads(connection.getresponse().read())]
 
     def under_way(self) -> int:
-        """Messages that are ready or wait in any queue but those of dead letters."""
+        """Ready or waiting in any queue but those of dead letters: retries of the dead wait in queues that nobody
+        living has asked for yet.
+        """
         with self.looking() as looking:
-            looks = [looking.look(name) for name in self.queues() if not name.endswith("_dlq")]
+            looks = [looking.look(name) for name in self.queues() if not name.endswith(DEAD)]
         return sum(look.ready for look in looks if look is not None)
+
+    def bury(self, living: Collection[int]) -> None:
+        self.wait_for_consumers(len(living))
 
     def wait_for_consumers(self, at_most: int = 0) -> None:
         """Until the broker has noticed the death of all others: what those held is ready again then."""
@@ -65,7 +79,6 @@ class Rabbit:
                 time.sleep(_LOOK_EVERY)
 
     def messages(self) -> Counter[str]:
-        """How many copies of each message lie there, whatever the queue. They stay."""
         with self.looking() as looking:
             return Counter(each.properties.message_id for name in self.queues() for each in looking.read(name))
 

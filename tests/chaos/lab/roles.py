@@ -17,11 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaos.lab import writers
+from chaos.lab.embedded import Embedded
 from chaos.lab.history import AGAIN, LISTENS, SEND, SENT, STRUCK, History
 from chaos.lab.kafka import Kafka
 from chaos.lab.places import digest
-from chaos.lab.premises import Premises, Shop
+from chaos.lab.premises import EFFECTS, ORDERS, Premises, Shop
 from chaos.lab.rabbit import Rabbit
+from chaos.lab.servicebus import ServiceBus
+from chaos.lab.sqs import Sqs
 from redrive import faults, wiring
 from redrive.access import local
 from redrive.actions import Actions
@@ -36,12 +39,15 @@ from redrive.stores import open_store
 from redrive.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
+    from chaos.lab.broker import Broker
     from redrive.run import Run
     from redrive.stores import RunStore
     from redrive.transports import Transport
     from redrive.worker import Worker
 
 _LOOK_EVERY = 0.02
+_ASK_EVERY = 0.2
+"""Where a question is a request over HTTP for each queue."""
 
 
 class Ahead(SystemClock):
@@ -70,10 +76,14 @@ async def _send(
     *,
     persistently: bool = False,
 ) -> None:
-    queue = premises.effects_queue if plan == "effect" else premises.orders
+    broker, queue = premises.broker, EFFECTS if plan == "effect" else ORDERS
     name = new_id()
     message = Message.create(
-        id=name, sent_at=SystemClock().now(), queue=queue, data={"plan": plan}, key=premises.key(name)
+        id=name,
+        sent_at=SystemClock().now(),
+        queue=broker.address(queue),
+        data={"plan": plan},
+        key=broker.key(name),
     )
     history.write(SEND, message.id, expect=expect, body=digest(message.body))
     while True:
@@ -127,18 +137,17 @@ def _note(premises: Premises, op: str) -> None:
 
 async def _stop_when_empty(worker: Worker, premises: Premises, shop: Shop) -> None:
     while await _under_way(premises, shop.app.transport) or premises.unplayed():
-        await asyncio.sleep(_LOOK_EVERY)
+        await asyncio.sleep(_ASK_EVERY if premises.named_queues else _LOOK_EVERY)
     worker.stop()
 
 
 async def _under_way(premises: Premises, transport: Transport) -> int:
     try:
-        depths = await transport.depths()
+        depths = await transport.depths(premises.named_queues)
     except Unreachable:
         return 1  # nobody knows
-    known = sum(depth.total for name, depth in depths.items() if not name.endswith("_dlq"))
-    # Retries of those who died wait in queues that nobody here has asked for yet.
-    return known or (0 if premises.rabbit is None else await asyncio.to_thread(premises.rabbit.under_way))
+    known = sum(depth.total for name, depth in depths.items() if not premises.broker.is_dead(name))
+    return known or await asyncio.to_thread(premises.broker.under_way)
 
 
 async def redrive(premises: Premises, *, ahead: float = 0.0) -> None:
@@ -209,8 +218,8 @@ async def _run_under_way(store: RunStore) -> Run | None:
 
 
 async def reprocess(premises: Premises, *, all_of_it: bool = False) -> None:
-    """`redrive reprocess --queue orders_dlq`, once, or until nothing is left, not even in dead hands."""
-    dead = f"{premises.orders}_dlq"
+    """`redrive reprocess` of the dead orders, once, or until nothing is left, not even in dead hands."""
+    dead = premises.broker.dead(ORDERS)
     async with wiring.desk(premises.settings(), local("chaos")) as actions:
         await actions.reprocess(dead)
         while all_of_it and (left := await actions.select_dead(dead)).in_queue + left.in_other_hands:
@@ -219,10 +228,9 @@ async def reprocess(premises: Premises, *, all_of_it: bool = False) -> None:
 
 
 async def collect(premises: Premises) -> None:
-    """`redrive collect orders_dlq effects_dlq --once`."""
-    async with wiring.collector(
-        premises.settings(), [f"{premises.orders}_dlq", f"{premises.effects_queue}_dlq"]
-    ) as collecting:
+    """`redrive collect --once` of the dead letters of both queues."""
+    dead = [premises.broker.dead(each) for each in (ORDERS, EFFECTS)]
+    async with wiring.collector(premises.settings(), dead) as collecting:
         await collecting.run(once=True)
 
 
@@ -235,12 +243,17 @@ ROLES: dict[str, Callable[..., Awaitable[None]]] = {
 }
 
 
+BROKERS: dict[str, Callable[..., Broker]] = {
+    each.__name__: each for each in (Embedded, Rabbit, Kafka, Sqs, ServiceBus)
+}
+
+
 def live(order: dict[str, Any]) -> None:
     """The whole life of a child. An exception is its exit code 1 and a traceback in the log."""
-    given = {name: order[name] for name in ("sink", "lease", "store_url")}
-    rabbit = None if order["rabbit"] is None else Rabbit(**order["rabbit"])
-    kafka = None if order["kafka"] is None else Kafka(**order["kafka"])
-    premises = Premises(Path(order["folder"]), rabbit=rabbit, kafka=kafka, **given)
+    kind, told = order["broker"]
+    broker = BROKERS[kind](**told)
+    os.environ.update(broker.environment)
+    premises = Premises(Path(order["folder"]), broker, sink=order["sink"], store_url=order["store_url"])
     log = os.open(premises.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(log, 1)
     os.dup2(log, 2)

@@ -17,11 +17,13 @@ from redrive.run import WINDOW as ENGINE_WINDOW
 
 if TYPE_CHECKING:
     from chaos.lab.premises import Sink
+    from chaos.lab.servicebus import Shape
     from chaos.lab.supervisor import Child, Experiment
 
 SUCCEED, HEAL, EFFECT = ("succeed", "handled"), ("heal", "handled"), ("effect", "effect")
 FAIL, FAIL_THEN_RESOLVED = ("fail", "letter"), ("fail", "resolved")
 STORE_AWAY = "store.before_commit=enospc"
+SPOOL_AWAY = "spool.before_write=enospc"
 
 
 class Scenario:
@@ -170,9 +172,22 @@ class ToBoth(Scenario):
 
     def come_to_rest(self, experiment: Experiment) -> None:
         super().come_to_rest(experiment)
-        self._copies.update(places.on_broker(experiment.premises.broker))
+        self._copies.update(experiment.premises.broker.messages())
         letters = {letter.message_id for letter in places.letters(experiment.premises.letters)}
         assert letters <= self._copies, f"no copy of {letters - self._copies}"
+        assert experiment.run("collect") == 0
+
+
+class AllAway(StoreAway):
+    """Neither store nor spool take anything: all letters go to the broker's dead-letter queue, and are collected
+    when the store is there again.
+    """
+
+    def begin(self, experiment: Experiment, faults: str) -> Child:
+        return experiment.start("work", f"{STORE_AWAY},{SPOOL_AWAY},{faults}", spool_too=False)
+
+    def come_to_rest(self, experiment: Experiment) -> None:
+        super().come_to_rest(experiment)
         assert experiment.run("collect") == 0
 
 
@@ -271,11 +286,19 @@ SCENARIOS: dict[str, tuple[type[Scenario], ...]] = {
 }
 
 ELSEWHERE = {
+    "alerts.": "acceptance/test_alerts_cli.py",
+    "alerts.noted": "acceptance/test_alerts_store_away_kill.py",
+    "alerts.end_told": "acceptance/test_alerts_store_away_kill.py",
+    "alerts.saved": "acceptance/test_alerts_served.py",
+    "alerts.handed_over": "acceptance/test_alerts_served.py",
     "migrate.": "contract/test_migrations.py",
     "retention.": "chaos/test_retention_kill.py",
+    "duty.": "chaos/test_retention_duty_kill.py",
+    "erasure.": "acceptance/test_erasure.py",
     "collector.": "acceptance/test_collector.py",
     "reveal.": "acceptance/test_reveal_kill.py",
     "export.": "acceptance/test_reveal_kill.py",
+    "sqs.kept": "contract/test_sqs_kill.py",
     "rabbitmq.before_declare": "chaos/test_rabbitmq_declaring.py",
     "rabbitmq.before_reject": "chaos/test_rabbitmq_loop_kill.py",
 }
@@ -341,3 +364,57 @@ ON_KAFKA: dict[str, tuple[type[Scenario], ...]] = {
     "reprocess.after_send": (Reprocessing,),
 }
 """The points at which it matters that the broker commits how far everything is done, and nothing else."""
+
+ON_SQS: dict[str, tuple[type[Scenario], ...]] = {
+    "worker.received": (Scenario,),
+    "worker.after_handler": (Scenario,),
+    "worker.after_retry": (Scenario,),
+    "worker.after_record": (Scenario, ToTheQueue),
+    "worker.after_confirm": (Confirming,),
+    "worker.before_ack": (Scenario,),
+    "worker.after_ack": (Scenario,),
+    "sqs.before_send": (Scenario, Producing, Redriving, ToTheQueue),
+    "sqs.sent": (Scenario, Producing, Redriving, ToTheQueue),
+    "sqs.retry_confirmed": (Scenario,),
+    "redrive.after_send": (Redriving,),
+    "reprocess.after_send": (Reprocessing,),
+}
+"""The points at which it matters that a message is deleted one by one, and that nobody is told of a death."""
+
+ON_SERVICE_BUS: dict[Shape, dict[str, tuple[type[Scenario], ...]]] = {
+    "queues": {
+        "worker.received": (Scenario,),
+        "worker.after_handler": (Scenario,),
+        "worker.before_retry": (Scenario,),
+        "worker.after_retry": (Scenario,),
+        "worker.after_record": (Scenario,),
+        "worker.before_ack": (Scenario,),
+        "servicebus.before_send": (Scenario, Producing, ToTheQueue),
+        "servicebus.sent": (Scenario, Producing, Redriving, ToTheQueue),
+        "servicebus.retry_confirmed": (Scenario,),
+        "redrive.after_send": (Redriving,),
+    },
+    "native": {
+        "worker.between_sinks": (ToBoth,),
+        "worker.after_record": (ToTheQueue, ToBoth, AllAway),
+        "worker.before_ack": (ToTheQueue, ToBoth, AllAway),
+        "worker.after_ack": (ToTheQueue, AllAway),
+        "reprocess.after_send": (Reprocessing,),
+    },
+    "sessions": {
+        "worker.after_handler": (Scenario,),
+        "worker.before_ack": (Scenario,),
+        "servicebus.sent": (Redriving,),
+        "servicebus.retry_confirmed": (Scenario,),
+    },
+    "subscriptions": {
+        "worker.after_handler": (Scenario,),
+        "servicebus.sent": (Redriving, ToTheQueue),
+        "servicebus.retry_confirmed": (Scenario,),
+        "reprocess.after_send": (Reprocessing,),
+    },
+}
+"""The points at which it matters that locks outlive their owners, and that a copy is sent before it replaces; and
+those at which the other shapes are not what queues are: settled into the dead letters instead of being sent there,
+messages one by one, retries and redrives in a queue beside.
+"""

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
 from chaos.lab.checker import Verdict, gather, judge
@@ -112,6 +111,7 @@ class Experiment:
 
     def start(self, role: str, faults: str = "", **arguments: Any) -> Child:
         self._wait_until_deaths_are_noticed()
+        broker = self.premises.broker
         order = {
             "role": role,
             "faults": faults,
@@ -119,10 +119,9 @@ class Experiment:
             "oldest": self.oldest,
             "folder": str(self.premises.folder),
             "sink": self.premises.sink,
-            "lease": self.premises.lease,
             "store_url": self.premises.store_url,
-            "rabbit": None if self.premises.rabbit is None else asdict(self.premises.rabbit),
-            "kafka": None if self.premises.kafka is None else asdict(self.premises.kafka),
+            "broker": [type(broker).__name__, broker.told()],
+            "modules": broker.modules,
             "arguments": arguments,
         }
         self._children.append(self.nursery.bear(order))
@@ -143,8 +142,8 @@ class Experiment:
     def note_death(self) -> None:
         """Somebody was killed, and nobody has taken over from him yet."""
         self.kills += 1
-        if self.premises.kafka is not None:
-            self._exposed.update(self.premises.kafka.messages())
+        if self.premises.broker.commits_how_far:
+            self._exposed.update(self.premises.broker.messages())
 
     def produce(self, *messages: tuple[str, str], times: int = 1) -> None:
         assert self.run("produce", messages=messages * times) == 0
@@ -170,7 +169,7 @@ class Experiment:
         """
         verdict = self.verdict(quiet=quiet)
         assert verdict.acknowledged, "nothing was sent"
-        if self.premises.kafka is not None and in_flight is not None:
+        if self.premises.broker.commits_how_far and in_flight is not None:
             return verdict.problems(duplicates_allowed=None, set_apart_allowed=self.kills) + self._unexplained()
         duplicates = None if in_flight is None else self.kills * in_flight
         return verdict.problems(duplicates_allowed=duplicates, set_apart_allowed=self.kills)
@@ -206,10 +205,7 @@ class Experiment:
 
     def _wait_until_deaths_are_noticed(self) -> None:
         """By a broker that is a server: until then it holds back what the dead had in hand."""
-        if self.premises.kafka is not None:
-            self.premises.kafka.bury({child.process for child in self._children if child.exit_code is None})
-        if self.premises.rabbit is not None:
-            self.premises.rabbit.wait_for_consumers(sum(child.exit_code is None for child in self._children))
+        self.premises.broker.bury({child.process for child in self._children if child.exit_code is None})
 
     def clean_up(self) -> None:
         """No child outlives its experiment, whatever became of the test."""

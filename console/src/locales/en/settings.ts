@@ -148,7 +148,9 @@ export const settings = {
     },
     retention: {
       title: 'Retention and privacy',
-      keep: 'Resolved and discarded letters are kept for',
+      keep: 'Resolved letters are kept for',
+      keepDiscarded: 'Discarded letters are kept for',
+      every: 'Servers take out what is older by themselves every',
       archives: 'What is taken out is put into archives',
       open: 'Letters that wait for a person are not taken out.',
     },
@@ -175,7 +177,7 @@ export const settings = {
     queues: {
       title: 'Queues with settings of their own',
       none: 'None.',
-      columns: { name: 'Queue', expire: 'Letters are discarded after', assume: 'Taken for handled after', rate: 'Pace of redrives', ordered: 'Kept in order by' },
+      columns: { name: 'Queue', expire: 'Letters are discarded after', assume: 'Taken for handled after', keep: 'Kept when resolved', keepDiscarded: 'Kept when discarded', rate: 'Pace of redrives', ordered: 'Kept in order by' },
       unordered: 'not ordered',
       usual: 'as asked',
     },

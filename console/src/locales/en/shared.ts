@@ -19,6 +19,7 @@ export const shared = {
   permission: {
     lacking: (permission: string) => `You lack the permission ${permission}`,
     lackingIn: (permission: string, queue: string) => `You lack the permission ${permission} for the queue ${queue}`,
+    lackingInAll: (permission: string) => `You lack the permission ${permission} for all queues`,
     readOnly: 'This server only shows',
   },
   copy: 'Copy',

@@ -149,7 +149,9 @@ export const settings: typeof en = {
     },
     retention: {
       title: 'Retenção e privacidade',
-      keep: 'Mensagens resolvidas e descartadas são guardadas por',
+      keep: 'Mensagens resolvidas são guardadas por',
+      keepDiscarded: 'Mensagens descartadas são guardadas por',
+      every: 'Os servidores retiram sozinhos o que é mais antigo a cada',
       archives: 'O que é retirado vai para arquivos',
       open: 'Mensagens que esperam por uma pessoa não são retiradas.',
     },
@@ -176,7 +178,7 @@ export const settings: typeof en = {
     queues: {
       title: 'Filas com configurações próprias',
       none: 'Nenhuma.',
-      columns: { name: 'Fila', expire: 'Mensagens são descartadas após', assume: 'Tidas como tratadas após', rate: 'Ritmo de reenvios', ordered: 'Em ordem por' },
+      columns: { name: 'Fila', expire: 'Mensagens são descartadas após', assume: 'Tidas como tratadas após', keep: 'Guardadas se resolvidas', keepDiscarded: 'Guardadas se descartadas', rate: 'Ritmo de reenvios', ordered: 'Em ordem por' },
       unordered: 'sem ordem',
       usual: 'como pedido',
     },

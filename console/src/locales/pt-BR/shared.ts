@@ -20,6 +20,7 @@ export const shared: typeof en = {
   permission: {
     lacking: (permission) => `Falta a você a permissão ${permission}`,
     lackingIn: (permission, queue) => `Falta a você a permissão ${permission} para a fila ${queue}`,
+    lackingInAll: (permission) => `Falta a você a permissão ${permission} para todas as filas`,
     readOnly: 'Este servidor apenas mostra',
   },
   copy: 'Copiar',

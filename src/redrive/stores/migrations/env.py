@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from alembic import context
 
-from redrive.stores.schema import VERSION_TABLE, metadata
+from redrive import faults
+from redrive.stores.schema import HEAD, VERSION_TABLE, metadata
+
+
+def _between_steps(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:  # noqa: ARG001  called by these names
+    if step.up_revision_id != HEAD:
+        faults.point("migrate.before_step")
+
 
 context.configure(
+    on_version_apply=_between_steps,
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
     version_table=VERSION_TABLE,

@@ -123,6 +123,16 @@ class Receipt(msgspec.Struct, eq=False):
     def assigned(self) -> AssignedPartition:
         return self.record.assigned
 
+    @property
+    def place(self) -> dict[str, str | int]:
+        assigned = self.record.assigned
+        return {
+            "messaging.destination.name": assigned.topic,
+            "messaging.destination.partition.id": str(assigned.partition),
+            "messaging.consumer.group.name": assigned.group,
+            "messaging.kafka.offset": self.record.offset,
+        }
+
     def claim(self) -> None:
         """LeaseLost if it was settled, or is being settled, or its partition is somebody else's."""
         if self.open and self.record.assigned.lost:

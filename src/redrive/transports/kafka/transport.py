@@ -100,6 +100,11 @@ class KafkaTransport:
         self._used: set[str] = set()
         self._cluster = ""
 
+    def capabilities_of(self, queue: str) -> Capabilities:
+        """Dead letters are not retried there: they come side by side."""
+        dead = self.names.home_of_dead(queue) is not None
+        return replace(self.capabilities, side_by_side=True) if dead else self.capabilities
+
     async def send(
         self, message: Message, *, queue: str | None = None, delay: float = 0.0, trail: bytes | None = None
     ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from redrive.errors import Unreachable
@@ -27,7 +28,8 @@ class Line:
         if self._current is not None and self._current.why_lost is None:
             return self._current
         if self._opening is None or self._opening.done():
-            self._opening = asyncio.create_task(self._open())
+            # In a context of its own: what is logged of the connection later is not about whoever asked first.
+            self._opening = asyncio.create_task(self._open(), context=Context())
         return await asyncio.shield(self._opening)
 
     async def _open(self) -> Connection:

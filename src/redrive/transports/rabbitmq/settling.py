@@ -40,6 +40,10 @@ class Receipt:
         self.tags = tags
         self.tag = tag
 
+    @property
+    def place(self) -> dict[str, str | int]:
+        return {"messaging.rabbitmq.message.delivery_tag": self.tag}
+
 
 class Tags:
     """`freed` is called when a delivery has been settled."""
