@@ -143,7 +143,8 @@ class RunExecution:
             await self._pause(min(taken.begins_in or _LOOK_EVERY, _LOOK_EVERY))
 
     async def _judge_canary(self) -> None:
-        run = await self._store.run(self._id)
+        # A count from before this step was taken knows of nothing that came back.
+        run = await self._store.run(self._id, exact=True)
         if run is None or run.status is not RunStatus.RUNNING:
             self._halted.set()
             return

@@ -22,6 +22,7 @@ from redrive.rules import AutomaticRule, Window
 from redrive.run import Canary, Run, RunChange, RunStatus
 from redrive.run_policy import RunPolicy
 from redrive.settings import Settings
+from redrive.stores import sql_runs_recounting
 from redrive.testing import ManualClock
 from redrive.testing.letters import an_entry
 from support.patience import until
@@ -141,6 +142,28 @@ async def test_a_canary_stops_the_run_and_the_rest_of_its_letters_waits(tmp_path
         await making.look()
         again, _ = await runs_of(opened).runs()
         assert (again.status, again.total) == (RunStatus.RUNNING, 10)
+
+
+async def test_a_canary_is_judged_by_what_is_so_and_not_by_a_count_that_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql_runs_recounting, "LONG", -1.0)  # every count is one that took long,
+    monkeypatch.setattr(sql_runs_recounting, "_TIMES", 1e9)  # and stands while the run goes on
+    shop = Shop()
+    rule = AutomaticRule(name="careful", when="kind:transient", wait=0.0, canary=Canary(steps=(2,)))
+    async with workshop(shop.app, tmp_path) as opened:
+        await dead(opened, *range(10, 14))
+        await automatic(opened, rule).look()
+        assert await has_status(opened, RunStatus.RUNNING)  # counted while nothing was taken
+        async with beside(an_engine(opened).serve()):
+            await until(lambda: has_ended(opened))
+
+        [run] = await runs_of(opened).runs()
+        assert (run.status, run.progress.sent) == (RunStatus.STOPPED, 2)
+
+
+async def has_ended(shop: Workshop) -> bool:
+    return not await runs_of(shop).runs(active=True)
 
 
 class Shifted:

@@ -327,9 +327,9 @@ class RunStore(DeadLetterStore, LedgerStore, Protocol):
         """The run that was made by that key."""
         ...
 
-    async def run(self, run_id: str) -> Run | None:
-        """With its progress, which may be some seconds old while a very large run is RUNNING. The beginning of its
-        id will do, of at least eight characters, if no other begins like it.
+    async def run(self, run_id: str, *, exact: bool = False) -> Run | None:
+        """With its progress, which may be some seconds old while a very large run is RUNNING, unless it is to be
+        exact. The beginning of its id will do, of at least eight characters, if no other begins like it.
         """
         ...
 

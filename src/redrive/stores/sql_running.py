@@ -83,8 +83,8 @@ class SqlRunning(ABC):
         count = self._recounting.progress_of
         return await self._read(lambda connection: sql_runs.keyed(connection, key, count))
 
-    async def run(self, run_id: str) -> Run | None:
-        count = self._recounting.progress_of
+    async def run(self, run_id: str, *, exact: bool = False) -> Run | None:
+        count = sql_runs_outcomes.progress_of if exact else self._recounting.progress_of
         return await self._read(lambda connection: sql_runs.find(connection, run_id, count))
 
     async def runs(self, *, active: bool = False, limit: int = 50, after: str | None = None) -> list[Run]:
