@@ -18,13 +18,12 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from typer.main import get_command
 
 from redrive.api.health import health
-from redrive.cli.main import app
 from redrive.configuration import inspect, load
 from redrive.server_settings import ServerSettings
 from redrive.telemetry.address import Address
+from support.command_lines import parsed
 from support.desk import Desk
 from support.loopback_ports import free_ports
 from support.prometheus_programs import promtool
@@ -164,16 +163,6 @@ def test_every_variable_is_a_setting(
     inspection = inspect(environ=told)
     assert [str(each) for each in inspection.problems] == []
     assert {each for each in told if not each.startswith("REDRIVE_")} <= {"PYTHONPATH"}
-
-
-def parsed(arguments: list[str]) -> None:
-    """By the command line itself, which then does nothing."""
-    command = get_command(app)
-    context: Any = command.make_context("redrive", list(arguments))
-    while hasattr(context.command, "resolve_command"):
-        rest = [*context._protected_args, *context.args]
-        name, below, rest = context.command.resolve_command(context, rest)
-        context = below.make_context(name, rest, parent=context)
 
 
 def test_every_command_is_one() -> None:
