@@ -164,36 +164,6 @@ def _nothing_went_back(earlier: str, later: str) -> None:
             assert now[key] >= number, key
 
 
-async def test_a_server_whose_store_is_away_says_so_and_tells_no_old_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def away() -> None:
-        raise Unreachable("the store is away", remedy="bring it back")
-
-    async with open_house(tmp_path) as house:
-        await house.letter()
-        assert "redrive_dead_letters{" in (await house.client.get("/metrics")).text
-        monkeypatch.setattr(house.store, "numbers", away)
-        answer = await house.client.get("/metrics")
-
-    assert (answer.status_code, value(answer.text, "redrive_store_up")) == (200, 0)
-    assert "redrive_dead_letters{" not in answer.text
-
-
-async def test_a_server_whose_store_hangs_says_so_before_prometheus_gives_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def hang() -> None:
-        await asyncio.Event().wait()
-
-    monkeypatch.setattr("redrive.metrics_wiring._STORE_ANSWERS_WITHIN", 0.01)
-    async with open_house(tmp_path) as house:
-        monkeypatch.setattr(house.store, "numbers", hang)
-        answer = await house.client.get("/metrics")
-
-    assert (answer.status_code, value(answer.text, "redrive_store_up")) == (200, 0)
-
-
 async def test_the_servers_metrics_may_need_a_token(tmp_path: Path) -> None:
     async with open_house(tmp_path, metrics_token=SESAME) as house:
         for wrong in ({}, {"authorization": "Bearer other"}, {"authorization": "Basic sesame"}):
