@@ -125,6 +125,20 @@ def test_the_extras_are_extras_and_the_entry_point_is_a_script() -> None:
     assert json.loads(last("ENTRYPOINT"))[0] in project["scripts"]
 
 
+def test_every_package_that_is_asked_for_has_the_version_that_was_tested() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = {each for extra in project["optional-dependencies"].values() for each in extra} | {
+        *project["dependencies"]
+    }
+    pinned = {named(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line}
+    assert {named(each) for each in asked} - pinned == set()
+
+
+def named(requirement: str) -> str:
+    """As the packages' index knows it."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[\[<>=! ;]", requirement, maxsplit=1)[0]).lower()
+
+
 def test_the_image_is_not_root_and_its_state_is_a_volume_that_it_may_write() -> None:
     user, _, _group = last("USER").partition(":")
     assert int(user) > 0
