@@ -30,8 +30,8 @@ RESOLUTION_SECONDS = (60, 300, 900, 3600, 14400, 43200, 86400, 259200, 604800, 2
 
 
 def store_metrics(numbers: StoreNumbers, *, now: datetime) -> Iterator[Metric]:
-    counted = (*numbers.transitions, *numbers.redrives)
-    label = bounded((*(each.queue for each in counted), *numbers.open_by_queue), MOST_QUEUES)
+    seen = (each.queue for each in numbers.transitions)
+    label = bounded((*seen, *numbers.open_by_queue, *(each.queue for each in numbers.redrives)), MOST_QUEUES)
     yield from _as_it_is(numbers, label, now)
     yield from _what_happened(numbers.transitions, label)
     yield _redrives(numbers.redrives, label)

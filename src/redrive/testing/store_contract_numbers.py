@@ -14,7 +14,7 @@ from redrive.testing.letters import NOON, an_entry
 from redrive.testing.store_case import ANN, ENGINE, LEASE, StoreCase, claimed, place, returned, sent
 
 if TYPE_CHECKING:
-    from redrive.stores import DeadLetterStore
+    from redrive.stores import DeadLetterStore, RunStore
     from redrive.testing.clock import ManualClock
 
 
@@ -104,7 +104,7 @@ class NumbersContract(StoreCase):
         assert await redrives(store) == {("orders", "not_sent"): 2}
 
     async def test_a_redrive_that_nobody_confirmed_is_not_counted_as_confirmed(
-        self, store: DeadLetterStore, clock: ManualClock
+        self, store: RunStore, clock: ManualClock
     ) -> None:
         by_hand, silent, late = [(await store.record(an_entry()))[0] for _ in range(3)]
         came_late = [await sent(store, each) for each in (by_hand, silent, late)][-1]
