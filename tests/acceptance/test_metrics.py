@@ -123,6 +123,9 @@ async def test_they_are_told_where_the_settings_say_and_nothing_of_a_message_is_
             assert (await get(port)).status == 401
             answer = await get(port, "/metrics", "Authorization: Bearer sesame")
             assert (await get(port, "/readyz")).status == 200
+            busy = Settings.model_validate({"metrics": {"listen": f"127.0.0.1:{port}"}})
+            async with of_worker(opened.worker, busy) as another:
+                assert another is None  # it works all the same
         assert (answer.status, secret in answer.body) == (200, False)
         assert value(answer.body, "redrive_consumer_ready", queue="orders") == 1
 
