@@ -55,7 +55,9 @@ class Benchmark:
     """That is shown beside medians."""
 
     def measure(self, case: str, systems: Mapping[str, Callable[[], float]], *, runs: int = RUNS) -> None:
-        """Every system once per round, so that what the machine does meanwhile hits all of them."""
+        """Every system once per round, in turns from the first to the last and from the last to the first, so that
+        what the machine does meanwhile hits all of them.
+        """
         for name, values in self._rounds(case, systems, runs).items():
             self._add(case, name, statistics.median(values), values)
 
@@ -82,7 +84,7 @@ class Benchmark:
     def _rounds(self, case: str, systems: Mapping[str, Callable[[], float]], runs: int) -> dict[str, list[float]]:
         measured: dict[str, list[float]] = {name: [] for name in systems}
         for number in range(runs):
-            for name, run in systems.items():
+            for name, run in list(systems.items())[:: -1 if number % 2 else 1]:
                 print(f"\r{self.name} {case}: round {number + 1} of {runs}, {name:<30}", end="", file=sys.stderr)
                 measured[name].append(run())
         print(file=sys.stderr)
@@ -99,8 +101,13 @@ class Benchmark:
             {"case": limit.case, "system": limit.system, "median": median, "aim": aim, "met": median < limit.under}
         )
 
-    def compare(self, aim: Aim) -> None:
-        ratio = self._median(aim.case, aim.ours) / self._median(aim.case, aim.other)
+    def compare(self, aim: Aim, *, paired: bool = False) -> None:
+        """Of both medians; `paired`: the median of the ratio of each round, for what differs by less than the
+        machine does from one round to the next.
+        """
+        ours, other = self._row(aim.case, aim.ours), self._row(aim.case, aim.other)
+        rounds = zip(ours["runs"], other["runs"], strict=True)
+        ratio = statistics.median(a / b for a, b in rounds) if paired else ours["median"] / other["median"]
         self.ratios.append(
             {"case": aim.case, "ours": aim.ours, "other": aim.other, "ratio": ratio, "aim": aim.wanted}
         )
@@ -122,7 +129,10 @@ class Benchmark:
         return path
 
     def _median(self, case: str, system: str) -> float:
-        return next(float(row["median"]) for row in self.rows if row["case"] == case and row["system"] == system)
+        return float(self._row(case, system)["median"])
+
+    def _row(self, case: str, system: str) -> dict[str, Any]:
+        return next(row for row in self.rows if row["case"] == case and row["system"] == system)
 
 
 def _repeats(first: float, most: int) -> int:

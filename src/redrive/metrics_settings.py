@@ -22,7 +22,7 @@ class MetricsSettings(Section):
 
     listen: Annotated[str | None, BeforeValidator(_address), BeforeValidator(unset)] = None
     """Where workers, collectors and engines tell theirs, such as "127.0.0.1:9464-9479": each process takes the
-    first port that is free. None: nowhere.
+    first port that is free, and one that finds none tells nothing and works. None: nowhere.
     """
     token: OptionalSecret = None
     """Whoever asks has to have it. None: anybody who can reach the port may ask."""

@@ -6,11 +6,14 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import structlog
+
 from redrive.errors import Unreachable
 from redrive.telemetry.address import Address
+from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from prometheus_client import Metric
 
@@ -23,13 +26,17 @@ if TYPE_CHECKING:
     from redrive.telemetry.exposition import Source
     from redrive.worker import Worker
 
+log = structlog.get_logger("redrive.metrics")
+
 _STORE_ANSWERS_WITHIN = 5.0
 """Seconds. Prometheus gives up after ten, and would then not be told that the store hangs."""
+_KEPT = 1.0
+"""Seconds that an answer is good for. Nobody scrapes more often."""
 
 
 @asynccontextmanager
 async def of_worker(worker: Worker, settings: Settings) -> AsyncIterator[int | None]:
-    """Meanwhile they can be asked for, at this port; None if the settings do not say where."""
+    """Meanwhile they can be asked for, at this port; None if the settings name none, or others have it."""
     if settings.metrics.listen is None:
         yield None
         return
@@ -93,7 +100,11 @@ def _of_engine(engine: RedriveEngine) -> Source:
 
 
 class ServerMetrics:
-    """The store's metrics, and those of the parts that run beside the server."""
+    """The store's metrics, and those of the parts that run beside the server.
+
+    Anybody who reaches the server may ask for them, and to ask the store and to write them down takes longer than
+    most requests. So those who ask together, or shortly after, are told the same.
+    """
 
     def __init__(self, store: DeadLetterStore, clock: Clock) -> None:
         from redrive.telemetry.exposition import Exposition  # noqa: PLC0415  as above
@@ -101,8 +112,12 @@ class ServerMetrics:
         self._store = store
         self._clock = clock
         self._numbers: StoreNumbers | None = None
+        self._known = True
         self._beside: dict[str, Source] = {}
-        self._exposition = Exposition(self._of_store, self._of_parts)
+        self._of_parts: list[Metric] = []
+        self._exposition = Exposition(self._of_store, lambda: self._of_parts)
+        self._telling: asyncio.Task[bytes] | None = None
+        self._told_at = 0.0
 
     def engine(self, engine: RedriveEngine) -> None:
         """This one runs now; the one before it, if there was one, does not any more."""
@@ -113,12 +128,40 @@ class ServerMetrics:
         self._beside["collector"] = _of_collector(collector)
 
     async def text(self) -> bytes:
+        """At most a second old."""
+        if self._telling is None or (self._telling.done() and self._is_old()):
+            self._telling = asyncio.create_task(self._tell())
+        # Shielded: whoever goes away does not take the answer from the others.
+        return await asyncio.shield(self._telling)
+
+    def _is_old(self) -> bool:
+        return self._clock.monotonic() - self._told_at >= _KEPT
+
+    async def _tell(self) -> bytes:
+        try:
+            self._numbers = await self._asked()
+            self._of_parts = [metric for source in self._beside.values() for metric in source()]
+            # In a thread: five hundred queues take a fifth of a second, and the parts must not change meanwhile.
+            return await asyncio.to_thread(self._exposition.text)
+        finally:
+            self._told_at = self._clock.monotonic()
+
+    async def _asked(self) -> StoreNumbers | None:
+        """None while the store does not tell. What is not known is not told: an old number would look true."""
         try:
             async with asyncio.timeout(_STORE_ANSWERS_WITHIN):
-                self._numbers = await self._store.numbers()
-        except (Unreachable, TimeoutError):
-            self._numbers = None  # what is not known is not told: an old number would look like a true one
-        return self._exposition.text()
+                numbers = await self._store.numbers()
+        except Exception as error:  # noqa: BLE001  whatever it is: a scrape that fails would say nothing at all
+            self._complain(error)
+            return None
+        self._known = True
+        return numbers
+
+    def _complain(self, error: Exception) -> None:
+        """Once until it answers again, for Prometheus asks for ever. A store that is away is told of elsewhere."""
+        if self._known and not isinstance(error, (Unreachable, TimeoutError)):
+            log.warning("the store's numbers are not told", **error_facts(error))
+        self._known = False
 
     def _of_store(self) -> Iterator[Metric]:
         from redrive.telemetry.exposition import gauge  # noqa: PLC0415  as above
@@ -129,7 +172,3 @@ class ServerMetrics:
         yield answers
         if self._numbers is not None:
             yield from store_metrics(self._numbers, now=self._clock.now())
-
-    def _of_parts(self) -> Iterable[Metric]:
-        for source in self._beside.values():
-            yield from source()

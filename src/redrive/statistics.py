@@ -61,6 +61,21 @@ class TransitionCount(msgspec.Struct, frozen=True):
     """What the resolutions took, added up."""
 
 
+REDRIVE_OUTCOMES = ("sent", "not_sent", "confirmed", "assumed", "by_hand", "came_back")
+"""What redrives are counted as: sent or not; and of those sent what became of them, once it is known. One that
+came back after its letter was resolved is counted as both.
+"""
+
+
+class RedriveCount(msgspec.Struct, frozen=True):
+    """How often that became of letters of a queue since the store began: never fewer."""
+
+    queue: str
+    outcome: str
+    """One of REDRIVE_OUTCOMES."""
+    number: int
+
+
 class StoreNumbers(msgspec.Struct, frozen=True, kw_only=True):
     """What the metrics of a store are made of, all of one moment."""
 
@@ -71,6 +86,7 @@ class StoreNumbers(msgspec.Struct, frozen=True, kw_only=True):
     """When the oldest open letter was recorded."""
     transitions: Sequence[TransitionCount]
     """Of the queues that were seen first come first."""
+    redrives: Sequence[RedriveCount]
     runs_by_status: Mapping[str, int]
     unindexed: int
     """Letters that search does not know yet."""

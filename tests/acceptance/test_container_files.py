@@ -18,13 +18,12 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from typer.main import get_command
 
 from redrive.api.health import health
-from redrive.cli.main import app
 from redrive.configuration import inspect, load
 from redrive.server_settings import ServerSettings
 from redrive.telemetry.address import Address
+from support.command_lines import parsed
 from support.desk import Desk
 from support.loopback_ports import free_ports
 from support.prometheus_programs import promtool
@@ -126,6 +125,20 @@ def test_the_extras_are_extras_and_the_entry_point_is_a_script() -> None:
     assert json.loads(last("ENTRYPOINT"))[0] in project["scripts"]
 
 
+def test_every_package_that_is_asked_for_has_the_version_that_was_tested() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = {each for extra in project["optional-dependencies"].values() for each in extra} | {
+        *project["dependencies"]
+    }
+    pinned = {named(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line}
+    assert {named(each) for each in asked} - pinned == set()
+
+
+def named(requirement: str) -> str:
+    """As the packages' index knows it."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[\[<>=! ;]", requirement, maxsplit=1)[0]).lower()
+
+
 def test_the_image_is_not_root_and_its_state_is_a_volume_that_it_may_write() -> None:
     user, _, _group = last("USER").partition(":")
     assert int(user) > 0
@@ -164,16 +177,6 @@ def test_every_variable_is_a_setting(
     inspection = inspect(environ=told)
     assert [str(each) for each in inspection.problems] == []
     assert {each for each in told if not each.startswith("REDRIVE_")} <= {"PYTHONPATH"}
-
-
-def parsed(arguments: list[str]) -> None:
-    """By the command line itself, which then does nothing."""
-    command = get_command(app)
-    context: Any = command.make_context("redrive", list(arguments))
-    while hasattr(context.command, "resolve_command"):
-        rest = [*context._protected_args, *context.args]
-        name, below, rest = context.command.resolve_command(context, rest)
-        context = below.make_context(name, rest, parent=context)
 
 
 def test_every_command_is_one() -> None:

@@ -86,7 +86,7 @@ class Story:
         await self.shop.send("mails", 10)
         await until(lambda: self.shop.open_letters("mails", at_least=10), within=60.0)
         await until(lambda: self.told.finds('redrive_redrives_total{queue="mails"}'), within=60.0)
-        await self.shop.redrive("retry", "--queue", "mails", "--canary", "2", "--detach", "--yes")
+        await self.shop.redrive("retry", "--queue", "mails", "--canary", "6", "--detach", "--yes")
         await self.told.fire("RedrivesComeBack", queue="mails")
         await self.told.fire("RunsStopped", status="STOPPED")
         self.shop.mend("mails")
@@ -142,9 +142,9 @@ async def test_every_alert_fires_and_resolves_on_real_traffic_and_every_query_fi
     shop = WatchedShop(tmp_path / "shop", store_url=url, server_port=server, worker_port=worker)
     scraped = Scraped({"server": server, "worker": worker}, token=SESAME)
     async with prometheus(tmp_path / "prometheus", scraped, alerts=ALERTS, recorded=RECORDED) as told:
-        await told.fire("NothingTold")
+        await told.fire("ServerGone")
         async with shop.open():
-            await told.resolve("NothingTold")
+            await told.resolve("ServerGone")
             await told.quiet()
             story = Story(shop, told, own_postgres)
             async with asyncio.TaskGroup() as together:

@@ -247,3 +247,26 @@ async def test_redrives_of_before_there_were_runs_still_decide(database: Databas
         assert database.fetch(kept) == [("letter-1", 1767268860000000, "confirmed", None)]
         assert await store.purge(["letter-1"], by=ANN) == {}
         assert database.fetch(kept) == []
+
+
+async def test_redrives_are_counted_on_from_what_the_version_before_told(
+    database: Database, tmp_path: Path
+) -> None:
+    former = tmp_path / "former"
+    newer = {path.name for path in (MIGRATIONS / "versions").glob("0*.py") if path.name > "0015"}
+    shutil.copytree(MIGRATIONS, former, ignore=shutil.ignore_patterns("__pycache__", *newer))
+    assert upgraded(database.url, former, "0014") == 0
+    told = "(queue, before, after, took, number, took_ms) VALUES"
+    for row in ("'REDRIVING', 'REDRIVEN', 0, 4, 0", "'REDRIVEN', 'RESOLVED', 60, 2, 0", "'', 'PENDING', 0, 5, 0"):
+        database.fetch(f"INSERT INTO transitions {told} ('orders', {row})")
+    database.fetch(f"INSERT INTO transition_deltas {told} ('orders', 'REDRIVING', 'REDRIVEN', 0, 1, 0)")
+    database.fetch(f"INSERT INTO transition_deltas {told} ('orders', 'REDRIVING', 'PENDING', 0, 7, 0)")
+
+    async with opened(database) as store:
+        counted = {each.outcome: each.number for each in (await store.numbers()).redrives}
+        assert counted == {"sent": 5, "confirmed": 2, "not_sent": 7}
+        await place(store, Status.REDRIVEN)
+    async with opened(database) as store:  # whoever closed it has added up what was new
+        assert database.fetch("SELECT count(*) FROM redrive_deltas") == [(0,)]
+        counted = {each.outcome: each.number for each in (await store.numbers()).redrives}
+        assert counted == {"sent": 6, "confirmed": 2, "not_sent": 7}

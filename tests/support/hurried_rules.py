@@ -19,9 +19,10 @@ HURRIED = {"1m": "4s", "5m": "6s", "15m": "10s", "30m": "12s", "1h": "30s"}
 """In their order, and each several scrapes long, for a rate needs two of them."""
 
 HURRIED_THRESHOLDS = {
-    "redrive_oldest_dead_letter_age_seconds > 24 * 3600": "redrive_oldest_dead_letter_age_seconds > 20"
+    "redrive_oldest_dead_letter_age_seconds > 24 * 3600": "redrive_oldest_dead_letter_age_seconds > 20",
+    "process_start_time_seconds < 300": "process_start_time_seconds < 6",
 }
-"""Seconds that a letter has to wait."""
+"""Seconds that a letter has to wait, and that a process is called new."""
 
 _DURATION = re.compile(r"(?<=for: )\w+|(?<=\[)\d\w*(?=\])|(?<=offset )\w+")
 _ALERT = re.compile(r"- alert: (\w+)")

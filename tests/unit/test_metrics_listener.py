@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import Metric
+from structlog.testing import capture_logs
 
 from redrive.errors import ConfigurationError
 from redrive.telemetry.address import Address
@@ -31,6 +32,7 @@ def answers() -> Iterator[Metric]:
 async def listening(*, ready: bool = True, token: str | None = None, at: Address = ANY) -> AsyncIterator[int]:
     listener = Listener(Exposition(answers), lambda: ready, token=token)
     port = await listener.open(at)
+    assert port is not None
     try:
         yield port
     finally:
@@ -87,15 +89,25 @@ async def test_head_is_answered_without_a_body() -> None:
     assert (told.status, told.body) == (200, "")
 
 
-async def test_each_process_takes_the_first_port_that_is_free_and_the_last_one_is_told_why() -> None:
+async def test_each_process_takes_the_first_port_that_is_free_and_one_that_finds_none_works_without() -> None:
     async with listening() as first:
         many = Address("127.0.0.1", first, first + 50)
         async with listening(at=many) as second:
             assert first < second <= first + 50
-        with pytest.raises(ConfigurationError, match=f"metrics cannot be told at 127.0.0.1:{first}: ") as refused:
-            async with listening(at=Address("127.0.0.1", first, first)):
-                pass
-        assert "more ports" in refused.value.remedy
+        third = Listener(Exposition(answers), lambda: True)
+        with capture_logs() as told:
+            assert await third.open(Address("127.0.0.1", first, first)) is None
+        await third.close()
+        [warning] = told
+        assert (warning["log_level"], warning["at"]) == ("warning", f"127.0.0.1:{first}")
+        assert "more ports" in warning["remedy"]
+
+
+async def test_an_address_of_another_machine_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match=r"metrics cannot be told at 192\.0\.2\.1:9464-9479: ") as refused:
+        async with listening(at=Address("192.0.2.1", 9464, 9479)):
+            pass
+    assert "another address" in refused.value.remedy
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ Numbers are kept by triggers on `letters` (migration 0002): whatever changes a l
 version of the code, writes what that adds and takes away into `counter_deltas`, in the same transaction. Nobody
 waits for anybody there, for every row is a new one. `sql_counters` folds deltas into `counters` and `totals`, and
 every number is read as folded plus not yet folded, so it is exact at every commit. In the same way triggers of
-migration 0012 count how often letters changed from one status to another: numbers that only grow.
+migration 0012 count how often letters changed from one status to another, and one on `redrives` (migration 0015)
+how often letters were sent and what became of it: numbers that only grow.
 
 Free text, data and headers are searched in what is derived from letters. Triggers (migration 0003) put a
 letter's id into `search_queue` when it is recorded and whenever its text or revision changes, and take
@@ -19,8 +20,6 @@ letters for good. A trigger does it (migration 0006), in the place of a foreign 
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -36,7 +35,6 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
-    UniqueConstraint,
     false,
     text,
 )
@@ -50,7 +48,7 @@ VERSION_TABLE = "redrive_version"
 COMPATIBILITY_TABLE = "redrive_compatibility"
 """One row: the oldest schema whose code still works on this one, so that versions can run side by side."""
 
-HEAD = "0014"
+HEAD = "0015"
 """The version these tables are; the newest file in migrations/versions."""
 
 metadata = MetaData(
@@ -278,34 +276,6 @@ totals = Table(
     Column("letters", BigInteger, nullable=False),
     Column("resolve_ms", BigInteger, nullable=False),
     PrimaryKeyConstraint("facet_id", "status"),
-)
-
-
-def _transition_columns() -> list[Column[Any]]:
-    return [
-        Column("queue", ExactText, nullable=False),
-        Column("before", Text, nullable=False),  # empty: it was recorded
-        Column("after", Text, nullable=False),
-        Column("took", BigInteger, nullable=False),  # a resolution at most so many seconds; 0: more, or none
-        Column("number", BigInteger, nullable=False),
-        Column("took_ms", BigInteger, nullable=False),  # of resolutions, added up
-    ]
-
-
-transition_deltas = Table(
-    "transition_deltas",
-    metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    *_transition_columns(),
-)
-
-transitions = Table(
-    "transitions",
-    metadata,
-    # In the order in which queues were first seen.
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    *_transition_columns(),
-    UniqueConstraint("queue", "before", "after", "took"),
 )
 
 claims = Table(

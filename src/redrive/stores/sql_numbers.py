@@ -10,7 +10,7 @@ from redrive.dead_letter import OPEN, Status
 from redrive.statistics import StoreNumbers
 from redrive.stores.schema import runs, search_queue
 from redrive.stores.sql_statistics import Matching, counted, oldest
-from redrive.stores.sql_transitions import transitions_now
+from redrive.stores.sql_transitions import redrives_now, transitions_now
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -24,6 +24,7 @@ def numbers(connection: Connection) -> StoreNumbers:
         open_by_queue=dict(counted(connection, "queue", Matching(None, OPEN))),
         oldest=oldest(connection, None, OPEN),
         transitions=transitions_now(connection),
+        redrives=redrives_now(connection),
         runs_by_status={row.status: row.number for row in by_run},
         unindexed=connection.scalar(select(func.count()).select_from(search_queue)) or 0,
     )

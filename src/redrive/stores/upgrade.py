@@ -24,6 +24,7 @@ from redrive.stores import (  # noqa: F401  their tables are those of the metada
     schema_erasures,
     schema_incidents,
     schema_ledger,
+    schema_transitions,
 )
 from redrive.stores.schema import HEAD, claims, groups, letters, revisions, search_parts, search_queue
 from redrive.stores.schema_version import schema_version

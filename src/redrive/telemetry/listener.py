@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hmac
 import socket
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ _WITHIN = 5.0
 _MOST_BYTES = 8192
 _CONNECTIONS = 32
 _TEXT = "text/plain; charset=utf-8"
+_MORE_PORTS = "give metrics.listen more ports, such as 127.0.0.1:9464-9479"
 
 
 class Listener:
@@ -41,9 +43,14 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._busy = 0
 
-    async def open(self, address: Address) -> int:
-        """The port. ConfigurationError: none of them is free, or the address is not this machine's."""
+    async def open(self, address: Address) -> int | None:
+        """The port; None, with a warning, if others have all of them: what a process is for is not to tell how it
+        goes. ConfigurationError: the address is not this machine's, or may not be listened at.
+        """
         listening = _bound(address)
+        if listening is None:
+            log.warning("metrics are not told: other processes have the port", at=str(address), remedy=_MORE_PORTS)
+            return None
         self._server = await asyncio.start_server(self._answer, sock=listening, limit=_MOST_BYTES)
         port: int = listening.getsockname()[1]
         log.info("metrics are told", at=f"http://{Address(address.host, port, port)}/metrics")
@@ -96,8 +103,9 @@ class Listener:
         return _response("200 OK", self._exposition.text(), kind=CONTENT_TYPE_LATEST)
 
 
-def _bound(address: Address) -> socket.socket:
-    family, why = socket.AF_INET6 if ":" in address.host else socket.AF_INET, ""
+def _bound(address: Address) -> socket.socket | None:
+    """At the first port that is free; None if none is."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     for port in range(address.first, address.last + 1):
         found = socket.socket(family, socket.SOCK_STREAM)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -106,13 +114,14 @@ def _bound(address: Address) -> socket.socket:
             found.listen(_CONNECTIONS)
         except OSError as error:
             found.close()
-            why = error.strerror or str(error)
+            if error.errno != errno.EADDRINUSE:
+                why = error.strerror or str(error)
+                raise ConfigurationError(
+                    f"metrics cannot be told at {address}: {why}", remedy="give metrics.listen another address"
+                ) from None
         else:
             return found
-    raise ConfigurationError(
-        f"metrics cannot be told at {address}: {why}",
-        remedy="give metrics.listen another address, or more ports such as 127.0.0.1:9464-9479",
-    )
+    return None
 
 
 def _carries(fields: bytes, token: str) -> bool:

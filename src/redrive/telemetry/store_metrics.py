@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from redrive.dead_letter import Status
 from redrive.run import RunStatus
+from redrive.statistics import REDRIVE_OUTCOMES
 from redrive.telemetry.exposition import add_buckets, bounded, counter, gauge, histogram
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
 
-    from redrive.statistics import StoreNumbers, TransitionCount
+    from redrive.statistics import RedriveCount, StoreNumbers, TransitionCount
 
 MOST_QUEUES = 500
 """Told by their names: those that the store has seen first. Names come from messages, and may be endless."""
@@ -27,20 +28,13 @@ MOST_QUEUES = 500
 RESOLUTION_SECONDS = (60, 300, 900, 3600, 14400, 43200, 86400, 259200, 604800, 2592000)
 """As migration 0012 counts them."""
 
-_SENT = {
-    (Status.REDRIVING, Status.REDRIVEN): "sent",
-    (Status.REDRIVEN, Status.RESOLVED): "confirmed",
-    (Status.REDRIVEN, Status.PENDING): "came_back",
-    (Status.REDRIVEN, Status.QUARANTINED): "came_back",
-    (Status.REDRIVING, Status.PENDING): "not_sent",
-    (Status.REDRIVING, Status.QUARANTINED): "not_sent",
-}
-
 
 def store_metrics(numbers: StoreNumbers, *, now: datetime) -> Iterator[Metric]:
-    label = bounded((*(each.queue for each in numbers.transitions), *numbers.open_by_queue), MOST_QUEUES)
+    seen = (each.queue for each in numbers.transitions)
+    label = bounded((*seen, *numbers.open_by_queue, *(each.queue for each in numbers.redrives)), MOST_QUEUES)
     yield from _as_it_is(numbers, label, now)
     yield from _what_happened(numbers.transitions, label)
+    yield _redrives(numbers.redrives, label)
 
 
 def _as_it_is(numbers: StoreNumbers, label: Mapping[str, str], now: datetime) -> Iterator[Metric]:
@@ -80,7 +74,6 @@ def _what_happened(transitions: Sequence[TransitionCount], label: Mapping[str, s
     names = dict.fromkeys(label.values())
     received: Counter[str] = Counter(dict.fromkeys(names, 0))
     changed: Counter[tuple[str, str, str]] = Counter()
-    redriven = Counter({(name, outcome): 0 for name in names for outcome in dict.fromkeys(_SENT.values())})
     took: dict[str, Counter[int | None]] = {name: Counter() for name in names}
     seconds: dict[str, float] = dict.fromkeys(names, 0.0)
     for each in transitions:
@@ -89,8 +82,6 @@ def _what_happened(transitions: Sequence[TransitionCount], label: Mapping[str, s
             received[queue] += each.number
             continue
         changed[queue, each.before, each.after] += each.number
-        if (outcome := _SENT.get((Status(each.before), Status(each.after)))) is not None:
-            redriven[queue, outcome] += each.number
         if each.after == Status.RESOLVED:
             took[queue][each.within] += each.number
             seconds[queue] += each.seconds
@@ -109,21 +100,27 @@ def _what_happened(transitions: Sequence[TransitionCount], label: Mapping[str, s
         moves.add_metric(labels, number)
     yield moves
 
-    sent = counter(
-        "redrive_redrives_total",
-        "Redrives by queue and outcome: sent, not_sent, and of those sent confirmed and came_back.",
-        ("queue", "outcome"),
-    )
-    for pair, number in redriven.items():
-        sent.add_metric(pair, number)
-    yield sent
-
     resolution = histogram(
         "redrive_resolution_seconds", "From the failure to the resolution, by queue.", ("queue",)
     )
     for name, counts in took.items():
         add_buckets(resolution, (name,), _up_to(counts), seconds[name])
     yield resolution
+
+
+def _redrives(counts: Sequence[RedriveCount], label: Mapping[str, str]) -> Metric:
+    # As above: what has not happened yet is told as 0.
+    redriven = Counter({(name, outcome): 0 for name in label.values() for outcome in REDRIVE_OUTCOMES})
+    for each in counts:
+        redriven[label[each.queue], each.outcome] += each.number
+    told = counter(
+        "redrive_redrives_total",
+        "Redrives by queue and outcome: sent, not_sent, and of those sent confirmed, assumed, by_hand, came_back.",
+        ("queue", "outcome"),
+    )
+    for pair, number in redriven.items():
+        told.add_metric(pair, number)
+    return told
 
 
 def _up_to(counts: Counter[int | None]) -> Iterator[tuple[float, int]]:

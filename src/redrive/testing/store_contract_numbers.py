@@ -7,12 +7,14 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 from redrive.dead_letter import Recorded, Status, Transition
 from redrive.testing.letters import NOON, an_entry
-from redrive.testing.store_case import ANN, ENGINE, StoreCase, claimed, place, returned, sent
+from redrive.testing.store_case import ANN, ENGINE, LEASE, StoreCase, claimed, place, returned, sent
 
 if TYPE_CHECKING:
-    from redrive.stores import DeadLetterStore
+    from redrive.stores import DeadLetterStore, RunStore
     from redrive.testing.clock import ManualClock
 
 
@@ -23,13 +25,20 @@ async def changes(store: DeadLetterStore) -> Counter[tuple[str, str, str]]:
     return found
 
 
+async def redrives(store: DeadLetterStore) -> Counter[tuple[str, str]]:
+    found: Counter[tuple[str, str]] = Counter()
+    for each in (await store.numbers()).redrives:
+        found[each.queue, each.outcome] += each.number
+    return found
+
+
 class NumbersContract(StoreCase):
     async def test_an_empty_store_has_zeros(self, store: DeadLetterStore) -> None:
         numbers = await store.numbers()
 
         assert numbers.by_status == {str(status): 0 for status in Status}
         assert (numbers.oldest, numbers.unindexed) == (None, 0)
-        assert (*numbers.open_by_queue, *numbers.transitions, *numbers.runs_by_status) == ()
+        assert (*numbers.open_by_queue, *numbers.transitions, *numbers.redrives, *numbers.runs_by_status) == ()
 
     async def test_letters_are_counted_as_they_are(self, store: DeadLetterStore, clock: ManualClock) -> None:
         await store.record(an_entry(at=NOON - timedelta(hours=3)))
@@ -62,6 +71,58 @@ class NumbersContract(StoreCase):
             ("orders", "REDRIVING", "PENDING"): 1,
             ("orders", "PENDING", "DISCARDED"): 1,
         }
+
+    @pytest.mark.parametrize("marked", [True, False], ids=["marked first", "the outcome was quicker"])
+    async def test_redrives_are_counted_by_what_became_of_them_whoever_was_quicker(
+        self, store: DeadLetterStore, *, marked: bool
+    ) -> None:
+        ids = [(await store.record(an_entry(queue=queue)))[0] for queue in ("orders", "orders", "orders", "mails")]
+        claims = await store.claim(ids, owner="engine", lease=LEASE)
+        for claim in claims if marked else ():
+            assert await store.settle(claim, Transition.SENT, by=ENGINE)
+        for claim in claims[:2]:
+            assert (await store.record(returned(claim, queue="orders")))[1] is Recorded.CAME_BACK
+        for claim in claims[2:]:
+            assert await store.confirm(claim.ticket, by=ENGINE)
+        for claim in claims:  # what comes too late, or twice, changes no number
+            assert not await store.settle(claim, Transition.SENT, by=ENGINE)
+            assert not await store.confirm(claim.ticket, by=ENGINE)
+
+        assert await redrives(store) == {
+            ("orders", "sent"): 3,
+            ("orders", "came_back"): 2,
+            ("orders", "confirmed"): 1,
+            ("mails", "sent"): 1,
+            ("mails", "confirmed"): 1,
+        }
+
+    async def test_what_was_refused_or_let_go_was_not_sent(self, store: DeadLetterStore) -> None:
+        for outcome in (Transition.REFUSED, Transition.UNCLAIM):
+            claim = await claimed(store, (await store.record(an_entry()))[0])
+            await store.settle(claim, outcome, by=ENGINE)
+
+        assert await redrives(store) == {("orders", "not_sent"): 2}
+
+    async def test_a_redrive_that_nobody_confirmed_is_not_counted_as_confirmed(
+        self, store: RunStore, clock: ManualClock
+    ) -> None:
+        by_hand, silent, late = [(await store.record(an_entry()))[0] for _ in range(3)]
+        came_late = [await sent(store, each) for each in (by_hand, silent, late)][-1]
+        await store.change([by_hand, late], Transition.RESOLVE, by=ANN)
+        clock.set_wall(NOON + timedelta(hours=1))
+        assert await store.assume([silent], sent_before=clock.now(), by=ENGINE) == 1
+        assert (await store.record(returned(came_late)))[1] is Recorded.CAME_BACK
+
+        expected = {"sent": 3, "by_hand": 2, "assumed": 1, "came_back": 1}
+        assert await redrives(store) == {("orders", outcome): number for outcome, number in expected.items()}
+
+    async def test_a_letter_that_is_purged_takes_no_number_of_its_redrives_along(
+        self, store: DeadLetterStore
+    ) -> None:
+        placed = await place(store, Status.RESOLVED)
+        await store.purge([placed.id], by=ANN)
+
+        assert await redrives(store) == {("orders", "sent"): 1, ("orders", "by_hand"): 1}
 
     async def test_a_message_that_is_recorded_again_is_not_received_again(self, store: DeadLetterStore) -> None:
         await store.record(an_entry("it"))
