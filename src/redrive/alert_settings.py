@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,11 +32,18 @@ if TYPE_CHECKING:
     from redrive.secret_text import SecretText
 
 
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://\S.*", re.DOTALL)
+"""What stands before :// is shown to people: it must not be the beginning of something secret."""
+
+
 def _url(value: Any) -> Any:
     if isinstance(value, HiddenUrl):
         return value
-    if not isinstance(value, str) or not value.partition("://")[2].strip():
-        raise ValueError("should be a URL such as 'slack://…', 'mailto://…' or 'https://…'")  # it may be a secret
+    if not isinstance(value, str) or not _URL.fullmatch(value.strip()):
+        # It is not quoted: it may be a secret.
+        raise ValueError(
+            "should be a URL such as 'slack://…', 'mailto://…' or 'https://…', in lower case before ://"
+        )
     return HiddenUrl(value.strip())
 
 

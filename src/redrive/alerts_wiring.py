@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from redrive.alerts.channels import open_channel
 from redrive.alerts.dispatch import Dispatcher, Line
+from redrive.alerts.incident import is_newest
 from redrive.alerts.outbox import Outbox
 from redrive.alerts.rule import RuleKind
 from redrive.alerts.store_watch import StoreWatch
@@ -22,7 +23,7 @@ from redrive.privacy_wiring import maskers_of
 from redrive.watching import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
 
     from redrive.alerts.alert import Alert
     from redrive.alerts.channels import Channel
@@ -34,17 +35,22 @@ log = structlog.get_logger("redrive.alerts")
 
 
 @asynccontextmanager
-async def dispatching(settings: Settings, clock: Clock) -> AsyncIterator[Dispatcher]:
-    """Hand alerts to what it gives; all channels are worked on meanwhile, and what was left over before too."""
-    async with opened_outbox(settings) as outbox:
-        dispatcher = Dispatcher(_lines(settings), outbox, clock=clock, attempts=settings.alerts.attempts)
-        working = asyncio.create_task(dispatcher.run())
+async def dispatching(settings: Settings, store: Store, clock: Clock) -> AsyncIterator[Dispatcher]:
+    """Hand alerts to what it gives; all channels are worked on meanwhile, and what was left over before too.
+    Whoever uses it is cancelled and fails if they are not any more: nobody would be told.
+    """
+
+    async def is_current(alert: Alert) -> bool:
+        return not alert.incident_id or is_newest(alert, await store.incident(alert.incident_id))
+
+    async with opened_outbox(settings) as outbox, asyncio.TaskGroup() as tasks:
+        given = {"attempts": settings.alerts.attempts, "is_current": is_current}
+        dispatcher = Dispatcher(_lines(settings), outbox, clock=clock, **given)
+        working = tasks.create_task(dispatcher.run())
         try:
             yield dispatcher
         finally:
             working.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await working
 
 
 def _lines(settings: Settings) -> dict[str, Line]:
@@ -64,11 +70,12 @@ async def serve_alerts(settings: Settings, store: Store, clock: Clock) -> None:
     if every is None:
         return
     by_name = {rule.name: rule for rule in rules}
-    async with dispatching(settings, clock) as dispatcher:
+    async with dispatching(settings, store, clock) as dispatcher:
 
-        async def tell(alert: Alert) -> None:
+        async def tell(alert: Alert, channels: Collection[str] | None) -> None:
             rule = by_name.get(alert.rule)
-            await dispatcher.hand_over(alert, only=() if rule is None else rule.channels)
+            usual = None if rule is None else rule.channels
+            await dispatcher.hand_over(alert, usual if channels is None else channels)
 
         of_store = [rule for rule in rules if rule.kind is RuleKind.STORE_DOWN]
         watch = Watch(
@@ -79,7 +86,10 @@ async def serve_alerts(settings: Settings, store: Store, clock: Clock) -> None:
             clock=clock,
             holder=own_name(),
             every=every,
-            store_watches=[StoreWatch(rule, dispatcher.outbox, tell, clock=clock) for rule in of_store],
+            store_watches=[
+                StoreWatch(rule, dispatcher.outbox, partial(tell, channels=rule.channels), clock=clock)
+                for rule in of_store
+            ],
         )
         await watch.serve()
 

@@ -34,7 +34,7 @@ from redrive.reporting import REPORT_EVERY
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from redrive.alerts.alert import Alert
@@ -65,7 +65,7 @@ _RECENT_LETTERS = 50_000
 
 
 class Watch:
-    """`tell` hands a message over, for the channels of its rule. `holder`: a name that no other process has.
+    """`tell` hands a message over, for these channels (none: all; None: those of its rule). `holder`: a name that no other process has.
     `every`: seconds from one round to the next.
     """
 
@@ -74,7 +74,7 @@ class Watch:
         rules: Sequence[AlertRule],
         *,
         store: Store,
-        tell: Callable[[Alert], Awaitable[None]],
+        tell: Callable[[Alert, Collection[str] | None], Awaitable[None]],
         masks: Maskers,
         clock: Clock,
         holder: str,
@@ -168,18 +168,18 @@ class Watch:
         # Whoever was suspended meanwhile must not tell after another one what that one knows better.
         if not untold or not await self._store.hold_duty(DUTY, holder=self._holder, lease=self._lease):
             return list(incidents)
-        done = [
-            handed_over(each) for each in untold if each.message is not None and await self._told(each.message)
-        ]
+        done = [handed_over(each) for each in untold if await self._told(each)]
         faults.point("alerts.handed_over")
         saved = {each.key: each for each in await self._save(done)}
         if len(done) < len(untold):
             await self._sit_out()
         return [saved.get(each.key, each) for each in incidents]
 
-    async def _told(self, message: Alert) -> bool:
+    async def _told(self, incident: Incident) -> bool:
+        if incident.message is None:
+            return True
         try:
-            await self._tell(message)
+            await self._tell(incident.message, incident.channels)
         except RedriveError as error:
             log.error("an alert could not be put into the outbox, it will be tried again", **error_facts(error))  # noqa: TRY400  no payloads
             return False

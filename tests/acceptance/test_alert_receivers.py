@@ -19,7 +19,7 @@ from redrive.alerts.apprise_channel import AppriseChannel
 from redrive.alerts.texts import Texts
 from redrive.errors import ConfigurationError, NotDelivered
 from support.alert_receivers import Receiver, black_hole, endless, proxy_to, receiving_mail
-from support.alerts import GROUP, raised, resolved
+from support.alerts import GROUP, INCIDENT, raised, resolved
 from support.certificates import Certificates, make_certificates
 from support.listener import http, listening
 from support.loopback_ports import free_ports
@@ -87,6 +87,7 @@ async def test_pagerduty_gets_one_incident_by_its_dedup_key_and_its_end(
                 "per minute": "40",
                 "queue": "orders",
                 "rule": "new_group",
+                "alert": INCIDENT,
                 "environment": "production",
                 "since": "2026-03-01 12:00:00 UTC",
             },

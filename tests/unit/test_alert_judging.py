@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from redrive.alerts.alert import Alert, Severity, State
-from redrive.alerts.incident import Incident, IncidentChange, IncidentStatus, changed, handed_over
+from redrive.alerts.incident import Incident, IncidentChange, IncidentStatus, changed, handed_over, is_newest
 from redrive.alerts.judging import LOOKED_AT, judge, key_of_many
 from redrive.alerts.observed import Observed, ProcessReport, ProcessRole, Reported
 from redrive.alerts.rule import DEFAULTS, AlertRule, RuleKind
@@ -144,10 +144,42 @@ def test_what_is_awake_again_is_told() -> None:
     house.look({1: 1})
     house.change(1, IncidentChange.SNOOZE, house.at + timedelta(days=5))
     house.look({})
-    house.look({1: 1}, later=2 * HOUR)
+    house.look({1: 1}, later=60)
     house.change(1, IncidentChange.WAKE)
 
     assert house.look({1: 1}) == ["raised critical/g0001"]
+    assert house.look({1: 1}) == []
+
+
+def test_what_goes_on_when_its_snooze_is_over_is_told_again_once() -> None:
+    house = House()
+    house.look({1: 1})
+    house.change(1, IncidentChange.SNOOZE, house.at + timedelta(hours=4))
+
+    assert house.look({1: 1}, later=4 * HOUR - 1) == []
+    assert house.look({1: 7}, later=1) == ["raised critical/g0001"]
+    assert house.told[-1].counts == {"letters": 7}
+    assert house.incidents["critical/g0001"].snoozed_until is None
+    assert house.look({1: 7}, later=4 * HOUR) == []
+
+
+def test_what_somebody_sees_to_while_it_is_snoozed_is_not_told_again() -> None:
+    house = House()
+    house.look({1: 1})
+    house.change(1, IncidentChange.SNOOZE, house.at + timedelta(hours=4))
+    house.change(1, IncidentChange.ACKNOWLEDGE)
+
+    assert house.look({1: 1}, later=5 * HOUR) == []
+    assert house.look({}) == ["resolved critical/g0001"]
+
+
+def test_a_snooze_that_was_over_before_it_began_anew_shortens_no_cooldown() -> None:
+    house = House(replace(CRITICAL, cooldown=2 * HOUR))
+    house.look({1: 1})
+    house.change(1, IncidentChange.SNOOZE, house.at + timedelta(minutes=10))
+    house.look({})
+
+    assert house.look({1: 1}, later=HOUR) == []
 
 
 def test_what_somebody_resolved_is_told_again_only_after_it_was_over() -> None:
@@ -241,6 +273,16 @@ def test_a_flood_of_names_fills_neither_the_store_nor_anybody_s_phone() -> None:
     assert len(house.incidents) == LOOKED_AT + 1  # those that are known stay the ones that are looked at
 
 
+def test_reminders_take_no_places_of_those_that_begin() -> None:
+    house = House(replace(CRITICAL, cooldown=HOUR, remind=600.0))
+    house.look(dict.fromkeys(range(10), 1))
+    for _ in range(6):
+        house.look(dict.fromkeys(range(10), 1), later=600)
+
+    told = house.look(dict.fromkeys(range(12), 1), later=10)
+    assert told == ["raised critical/g0010", "raised critical/g0011"]
+
+
 def test_whoever_was_told_by_itself_is_reminded_by_itself_and_told_of_the_end() -> None:
     house = House(replace(CRITICAL, remind=1800.0))
     first = house.look(dict.fromkeys(range(6), 1))
@@ -314,6 +356,28 @@ def test_what_no_rule_asks_about_any_more_is_over() -> None:
     house.rules = (DEFAULTS[RuleKind.AGE],)
 
     assert house.look({1: 1}) == ["resolved critical/g0001"]
+
+
+def test_whoever_was_told_of_a_beginning_is_told_of_its_end_whatever_becomes_of_the_rule() -> None:
+    house = House(replace(CRITICAL, channels=("night",)))
+    house.look({1: 1})
+    house.rules = (DEFAULTS[RuleKind.AGE],)
+    house.look({1: 1})
+
+    over = house.incidents["critical/g0001"]
+    assert (over.status, over.channels) == (IncidentStatus.RESOLVED, ("night",))
+
+
+def test_a_message_names_its_incident_and_the_incident_its_last_message() -> None:
+    house = House()
+    for letters in ({1: 1}, {}):
+        house.look(letters)
+        incident, message = house.incidents["critical/g0001"], house.told[-1]
+        assert (message.incident_id, message.own_path) == (incident.id, f"/alerts/{incident.id}")
+        assert is_newest(message, incident)
+    assert not is_newest(house.told[0], incident)
+    assert not is_newest(house.told[0], None)
+    assert is_newest(house.told[0], replace(incident, last_message=""))  # an older version made it
 
 
 def test_two_rules_of_one_kind_tell_each_by_itself() -> None:

@@ -45,6 +45,15 @@ def test_a_table_changes_the_rule_of_its_name_or_makes_one_more(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    "url", ["S3CRET:abc://x", "S3CRET://x", "s3cret", "s3cret://", "://s3cret", "s3 cret://x"]
+)
+def test_a_channel_s_url_that_is_none_is_refused_without_being_quoted(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ConfigurationError, match="should be a URL") as refused:
+        rules_of(f'[alerts.channels.ops]\nurl = "{url}"\n', tmp_path)
+    assert "cret" not in f"{refused.value} {refused.value.remedy}".lower().replace("a secret", "")
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("[alerts.rules.mine]\nthreshold = 1\n", "should say what it is `on`: pending, growth"),

@@ -114,7 +114,7 @@ def _weightiest(incident: Incident) -> tuple[int, str]:
 
 def _is_recent(incident: Incident, rule: AlertRule, now: datetime) -> bool:
     """Whether it takes one of the places of this cooldown."""
-    at = incident.told_at
+    at = incident.first_told_at
     return at is not None and not incident.told_as and 0 <= (now - at).total_seconds() < rule.cooldown
 
 

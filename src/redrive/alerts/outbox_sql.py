@@ -238,7 +238,9 @@ def delivered(connection: sqlite3.Connection, channel: str, number: int, alert: 
     connection.execute("DELETE FROM alerts WHERE number = ?", (number,))
     # What was given up before is out of date: sent by hand, it would open again what is over. Of messages about
     # many each has counted others, and is needed.
-    stale = "DELETE FROM alerts WHERE channel = ? AND dedup_key = ? AND undelivered = 1 AND merged = 0 AND number < ?"
+    stale = (
+        "DELETE FROM alerts WHERE channel = ? AND dedup_key = ? AND undelivered = 1 AND merged = 0 AND number < ?"
+    )
     connection.execute(stale, (channel, alert.dedup_key, number))
     told = (channel, alert.dedup_key, alert.id, alert.is_raised, number)
     connection.execute("INSERT OR REPLACE INTO told VALUES (?, ?, ?, ?, ?)", told)
