@@ -65,8 +65,8 @@ _RECENT_LETTERS = 50_000
 
 
 class Watch:
-    """`tell` hands a message over, for these channels (none: all; None: those of its rule). `holder`: a name that no other process has.
-    `every`: seconds from one round to the next.
+    """`tell` hands a message over, for these channels (none of them: all; None: those of its rule). `holder`: a name
+    that no other process has. `every`: seconds from one round to the next.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from redrive.errors import Refused
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = 3600.0
-CRITICAL = DEFAULTS[RuleKind.CRITICAL]
+CRITICAL = replace(DEFAULTS[RuleKind.CRITICAL], cooldown=HOUR)
 
 
 def group(number: int) -> FailureGroup:
@@ -106,6 +106,19 @@ def test_what_begins_again_within_the_cooldown_is_told_when_that_is_over() -> No
     assert house.look({}) == []  # nobody heard of its beginning
     assert house.look({1: 1}) == []
     assert house.look({1: 1}, later=HOUR) == ["raised critical/g0001"]
+
+
+def test_without_a_cooldown_it_is_told_whenever_it_begins_and_a_flood_is_bounded_all_the_same() -> None:
+    house = House(DEFAULTS[RuleKind.CRITICAL])
+    house.look({1: 1})
+    house.look({})
+    assert house.look({1: 1}) == ["raised critical/g0001"]
+
+    house.look(dict.fromkeys(range(200), 1))
+    before = len(house.told)
+    for more in range(201, 221):
+        house.look(dict.fromkeys(range(more), 1))
+    assert len(house.told) == before
 
 
 def test_a_clock_that_was_ahead_keeps_nobody_silent() -> None:

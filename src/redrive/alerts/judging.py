@@ -1,7 +1,7 @@
 """One round: what is so, what was so before, and what follows for each incident.
 
 A flood is bounded twice. Of each rule, `LOOKED_AT` things are incidents at most, those that are known first. And
-of those that begin, `at_most` are told one by one within the cooldown; the others are one message, which counts
+of those that begin, `at_most` are told one by one within the cooldown, or an hour; the others are one message, which counts
 them and is over when the last of them is.
 """
 
@@ -115,7 +115,7 @@ def _weightiest(incident: Incident) -> tuple[int, str]:
 def _is_recent(incident: Incident, rule: AlertRule, now: datetime) -> bool:
     """Whether it takes one of the places of this cooldown."""
     at = incident.first_told_at
-    return at is not None and not incident.told_as and 0 <= (now - at).total_seconds() < rule.cooldown
+    return at is not None and not incident.told_as and 0 <= (now - at).total_seconds() < rule.flood
 
 
 def _about_many(
@@ -136,7 +136,8 @@ def _about_many(
     stepped = replace(_stepped(rule, _counted(rule, number, [*members, *beyond]), before, now), key=key)
     # It is told again when there are more, not oftener than once in a cooldown.
     grown = stepped.told and number > stepped.told_of
-    if is_due(replace(stepped, told=False) if grown else stepped, rule, now):
+    bounded = replace(rule, cooldown=rule.flood)
+    if is_due(replace(stepped, told=False) if grown else stepped, bounded, now):
         return {key: replace(told(stepped, now), told_of=number, acknowledged_by=None, acknowledged_at=None)}
     # Those that are over make room for as many others, which nobody has been told of.
     return {key: replace(stepped, told_of=min(stepped.told_of, number))}

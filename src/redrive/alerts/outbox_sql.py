@@ -90,8 +90,8 @@ FROM alerts AS mine WHERE channel = :channel AND undelivered = 0 AND NOT EXISTS 
 """
 """What may be sent when it is due: of one key, one after the other."""
 
-_CLAIMABLE = f"SELECT {_ROW} {_NEXT} AND {_OVER} ORDER BY due, number LIMIT 1"  # noqa: S608  of constants
-_NEXT_DUE = f"SELECT min(due) {_NEXT}"  # noqa: S608  of constants
+_CLAIMABLE = f"SELECT {_ROW} {_NEXT} AND {_OVER} ORDER BY due, number LIMIT 1"
+_NEXT_DUE = f"SELECT min(due) {_NEXT}"
 _COUNT = """
 INSERT INTO counters (channel, name, value) VALUES (?, ?, ?)
 ON CONFLICT (channel, name) DO UPDATE SET value = value + excluded.value
