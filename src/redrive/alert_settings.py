@@ -202,9 +202,10 @@ class AlertSettings(Section):
     def _coherent(self) -> AlertSettings:
         for rule in self.judged():
             if self.every is not None and rule.kind in _LOOKING_BACK and rule.window < self.every:
+                every, window = short(self.every), short(rule.window)
                 raise ValueError(
-                    f"`every` is {short(self.every)}, and rule {rule.name!r} looks back for {short(rule.window)} alone: "
-                    "what comes between would not be seen; look oftener, or give the rule a longer `window`"
+                    f"`every` is {every}, and rule {rule.name!r} looks back for {window} alone: what comes "
+                    "between would not be seen; look oftener, or give the rule a longer `window`"
                 )
             for name in rule.channels:
                 if name not in self.channels:

@@ -129,12 +129,12 @@ async def test_ten_thousand_letters_of_one_cause_are_one_message_and_one_end(
     assert b"order_id" not in b"".join(each.body for each in receiver.told)
 
 
-async def test_two_hundred_causes_at_once_are_eleven_messages(
+async def test_three_hundred_causes_at_once_are_eleven_messages(
     url: str, tmp_path: Path, receiver: Receiver, clock: ManualClock
 ) -> None:
     async with listening(receiver), a_server(url, tmp_path, receiver, clock) as house:
-        await record(house.store, *(an_entry(group=f"cause {number}") for number in range(200)))
-        for _ in range(5):
+        await record(house.store, *(an_entry(group=f"cause {number}") for number in range(300)))
+        for _ in range(2):
             await house.watch.look()
             clock.advance(15)
         await until(lambda: len(receiver.told) >= 11)
@@ -142,8 +142,7 @@ async def test_two_hundred_causes_at_once_are_eleven_messages(
 
         assert len(receiver.told) == 11
         found = [each.json for each in receiver.told if each.json["dedup_key"].endswith("(many)")]
-        assert [each["counts"] for each in found] == [{"failures": 190, "letters": 190}]
-        assert len(await house.store.incidents(firing=True, limit=500)) == 201
+        assert [each["counts"] for each in found] == [{"failures": 290, "letters": 290}]
 
 
 async def test_a_restart_in_the_middle_repeats_nothing_and_loses_nothing(
@@ -318,6 +317,27 @@ async def test_after_an_absence_of_the_store_nobody_is_missed_who_had_no_time_to
         clock.advance(15)  # since then it has been silent for longer than the window
         found = await house.watch.look()
         assert [each.key for each in found or ()] == ["worker_down/orders"]
+
+
+async def test_what_comes_back_minutes_after_a_person_settled_it_is_told_at_once_by_its_right_name(
+    url: str, tmp_path: Path, receiver: Receiver, clock: ManualClock
+) -> None:
+    rules = [DEFAULTS[kind] for kind in (RuleKind.NEW_GROUP, RuleKind.RETURNING_GROUP, RuleKind.CRITICAL)]
+    async with listening(receiver), a_server(url, tmp_path, receiver, clock, rules=rules) as house:
+
+        async def fails(minutes: float) -> list[str]:
+            clock.set_wall(NOON + timedelta(minutes=minutes))
+            failure = a_failure(kind=FailureKind.CRITICAL, at=clock.now())
+            letter_id, _ = await house.store.record(an_entry(failures=(failure,), at=clock.now()))
+            found = await house.watch.look() or []
+            clock.advance(60)
+            await house.store.change([letter_id], Transition.RESOLVE, by=ANN)
+            await house.watch.look()
+            return sorted(each.rule for each in found if each.last_message and each.is_firing)
+
+        assert await fails(5) == ["critical", "new_group"]
+        assert await fails(22) == ["critical", "returning_group"]
+        assert await fails(90) == ["critical", "returning_group"]
 
 
 async def test_a_new_failure_that_stays_is_not_told_again_as_one_that_is_back(

@@ -12,15 +12,17 @@ from redrive.alerts.conditions import Condition, conditions, key_of
 from redrive.alerts.observed import (
     Attempts,
     EndedRun,
+    NewGroups,
     Observed,
     ProcessReport,
     ProcessRole,
     Reported,
+    Returned,
     Sample,
 )
 from redrive.alerts.rule import DEFAULTS, AlertRule, RuleKind
 from redrive.dead_letter import FailureGroup
-from redrive.insights import Appearance, Return, SeenGroup
+from redrive.insights import Return
 from redrive.run import RunStatus
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -149,19 +151,20 @@ def test_the_oldest_letter_is_told_when_it_has_waited_too_long() -> None:
 # Groups
 
 
-def seen(appearance: Appearance, why: Return | None = None, **facts: Any) -> dict[str, Any]:
-    found = group(**facts)
-    each = SeenGroup(group=found, letters=3, appearance=appearance, why=why)
-    return {"seen": {3600.0: (each,)}, "groups": {found.id: found}}
+def back(why: Return, **facts: Any) -> dict[str, Any]:
+    return {"returned": {3600.0: {"g1": Returned(why, **facts)}}, "groups": {"g1": group()}}
+
+
+NEW = {"new": {3600.0: NewGroups(("g1",))}, "groups": {"g1": group()}}
 
 
 def test_a_new_failure_is_told_with_its_title_and_its_page() -> None:
-    (found,) = so(rule(RuleKind.NEW_GROUP), **seen(Appearance.NEW))
+    (found,) = so(rule(RuleKind.NEW_GROUP), **NEW)
 
     assert (found.title, found.group_id, found.path) == ("New failure: TimeoutError", "g1", "/groups/g1")
     assert found.counts == {"letters": 3}
-    assert not so(rule(RuleKind.NEW_GROUP), **seen(Appearance.KNOWN))
-    assert not so(rule(RuleKind.NEW_GROUP), **seen(Appearance.RETURNING, Return.QUIET))
+    assert not so(rule(RuleKind.NEW_GROUP), groups={"g1": group()})
+    assert not so(rule(RuleKind.NEW_GROUP), **NEW | back(Return.SETTLED)), "it is back, and told as that"
 
 
 def test_a_new_failure_lasts_until_nothing_of_it_is_left_however_long_ago_it_was_new() -> None:
@@ -182,8 +185,10 @@ def test_a_new_failure_lasts_until_nothing_of_it_is_left_however_long_ago_it_was
     ],
 )
 def test_a_failure_that_returns_is_told_with_the_reason(why: Return, told: str) -> None:
-    (found,) = so(rule(RuleKind.RETURNING_GROUP), **seen(Appearance.RETURNING, why))
-    assert found.title == f"{told}: TimeoutError"
+    (found,) = so(rule(RuleKind.RETURNING_GROUP), **back(why))
+    assert (found.title, found.at_once) == (f"{told}: TimeoutError", False)
+    (found,) = so(rule(RuleKind.RETURNING_GROUP), **back(why, by_hand=True))
+    assert found.at_once
 
 
 def test_a_known_failure_accelerates_when_it_fails_more_often_than_the_day_before() -> None:

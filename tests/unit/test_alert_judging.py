@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,10 +12,11 @@ from msgspec.structs import replace
 from redrive.alerts.alert import Alert, Severity, State
 from redrive.alerts.incident import Incident, IncidentChange, IncidentStatus, changed, handed_over, is_newest
 from redrive.alerts.judging import LOOKED_AT, judge, key_of_many
-from redrive.alerts.observed import Observed, ProcessReport, ProcessRole, Reported
+from redrive.alerts.observed import NewGroups, Observed, ProcessReport, ProcessRole, Reported, Returned
 from redrive.alerts.rule import DEFAULTS, AlertRule, RuleKind
 from redrive.dead_letter import FailureGroup
 from redrive.errors import Refused
+from redrive.insights import Return
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = 3600.0
@@ -335,6 +337,67 @@ def test_what_has_no_place_any_more_is_counted_with_the_many() -> None:
 
     assert house.look(dict.fromkeys(range(LOOKED_AT + 5), 1), later=86400) == ["raised critical/(many)"]
     assert house.told[-1].counts == {"failures": LOOKED_AT - 10 + 5, "letters": LOOKED_AT - 10 + 5}
+
+
+# Failures that are new and those that are back
+
+
+def groups_of(*ids: str, returned: Mapping[str, Returned] | None = None, **given: Any) -> Observed:
+    open_ones = {each: replace(group(0), id=each, by_status={"PENDING": 1}) for each in (*ids, *(returned or ()))}
+    return Observed(groups=open_ones, returned={HOUR: returned or {}}, **given)
+
+
+NEW = DEFAULTS[RuleKind.NEW_GROUP]
+
+
+def test_new_failures_that_were_not_looked_at_one_by_one_are_counted_with_the_many() -> None:
+    ids = tuple(f"n{number}" for number in range(20))
+    new = {HOUR: NewGroups(ids, {"orders": 700, "mails": 5})}
+    found = judge([replace(NEW, queues=("orders",))], groups_of(*ids, at=NOW, new=new), [])
+
+    (many,) = [each for each in found if each.key == key_of_many("new_group")]
+    assert many.counts["failures"] == 10 + 700
+    # Those that were told before are not counted twice, though newer ones have taken their place.
+    others = tuple(f"m{number}" for number in range(20))
+    later = {HOUR: NewGroups(others, {"orders": 720})}
+    again = judge(
+        [replace(NEW, queues=("orders",))],
+        groups_of(*ids, *others, at=NOW + timedelta(hours=1), new=later),
+        [handed_over(each) for each in found],
+    )
+    (many,) = [each for each in again if each.key == key_of_many("new_group")]
+    assert many.counts["failures"] == 10 + 10 + 700
+
+
+def test_a_failure_that_a_person_had_settled_is_told_as_back_at_once_and_never_as_new_again() -> None:
+    rules = [NEW, DEFAULTS[RuleKind.RETURNING_GROUP]]
+    kept: dict[str, Incident] = {}
+
+    def look(minutes: float, observed: Observed) -> list[str]:
+        found = judge(rules, replace(observed, at=NOW + timedelta(minutes=minutes)), list(kept.values()))
+        kept.update({each.key: handed_over(each) for each in found})
+        return [f"{each.message.state} {each.rule}" for each in found if each.message is not None]
+
+    new = {HOUR: NewGroups(("g",))}
+    settled, back = groups_of(at=NOW), {"g": Returned(Return.SETTLED, by_hand=True)}
+    assert look(5, groups_of("g", at=NOW, new=new)) == ["raised new_group"]
+    assert look(20, settled) == ["resolved new_group"]
+    assert look(22, groups_of("g", at=NOW, new=new, returned=back)) == ["raised returning_group"]
+    assert look(23, settled) == ["resolved returning_group"]
+    assert look(24, groups_of("g", at=NOW, new=new, returned=back)) == ["raised returning_group"]
+    assert look(30, groups_of("g", at=NOW, new=new)) == []  # some of it was settled: it goes on, and is not new
+
+
+def test_a_failure_that_redrives_had_settled_is_told_as_back_once_in_a_cooldown() -> None:
+    """Else an automatic rule that sends back what fails now and then would tell of it every minute."""
+    rules, back = [DEFAULTS[RuleKind.RETURNING_GROUP]], {"g": Returned(Return.SETTLED)}
+    first = judge(rules, groups_of(at=NOW, returned=back), [])
+    over = judge(rules, groups_of(at=NOW + timedelta(minutes=1)), [handed_over(each) for each in first])
+    again = judge(
+        rules, groups_of(at=NOW + timedelta(minutes=2), returned=back), [handed_over(each) for each in over]
+    )
+
+    assert [each.message is not None for each in (*first, *over, *again)] == [True, True, False]
 
 
 def test_an_end_that_could_not_be_told_comes_before_the_next_beginning() -> None:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from redrive.access import fits
-from redrive.alerts.observed import ProcessRole
+from redrive.alerts.observed import NewGroups, ProcessRole
 from redrive.alerts.rule import RuleKind
 from redrive.dead_letter import OPEN
 from redrive.duration import short
-from redrive.insights import Appearance, Return
+from redrive.insights import Return
 from redrive.run import RunStatus
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = ""
     group_id: str = ""
     path: str = "/"
+    at_once: bool = False
+    """No cooldown holds it up: somebody who had settled it has to know that it is back."""
 
     @property
     def weight(self) -> int:
@@ -185,9 +187,25 @@ def _age(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
 
 
 def _new_group(rule: AlertRule, observed: Observed, firing: Collection[str]) -> Iterator[Condition]:
-    new = {each.group.id for each in observed.seen.get(rule.window, ()) if each.appearance is Appearance.NEW}
+    # What is back already is told as that.
+    new = set(_new(rule, observed).ids).difference(*observed.returned.values())
     for group in _open(rule, observed, new | set(firing)):
         yield _of_group(group, f"New failure: {group.title}", letters=_open_letters(group))
+
+
+def uncounted(rule: AlertRule, observed: Observed, found: Collection[Condition]) -> int:
+    """Of new failures there may be more than were looked at one by one: how many."""
+    if rule.kind is not RuleKind.NEW_GROUP:
+        return 0
+    new, since = _new(rule, observed), observed.at - timedelta(seconds=rule.window)
+    more = sum(number for queue, number in new.more.items() if _is_meant(rule, queue))
+    # Some of these were told before, and are looked at for as long as they last.
+    others = {each.group_id for each in found}.difference(new.ids)
+    return max(more - sum(observed.groups[each].first_seen >= since for each in others), 0)
+
+
+def _new(rule: AlertRule, observed: Observed) -> NewGroups:
+    return observed.new.get(rule.window, NewGroups())
 
 
 _RETURNED = {
@@ -198,15 +216,12 @@ _RETURNED = {
 
 
 def _returning_group(rule: AlertRule, observed: Observed, firing: Collection[str]) -> Iterator[Condition]:
-    why = {
-        each.group.id: each.why
-        for each in observed.seen.get(rule.window, ())
-        if each.appearance is Appearance.RETURNING
-    }
-    for group in _open(rule, observed, why.keys() | set(firing)):
-        reason = why.get(group.id)
-        told = "Back" if reason is None else _RETURNED[reason]
-        yield _of_group(group, f"{told}: {group.title}", letters=_open_letters(group))
+    back = observed.returned.get(rule.window, {})
+    for group in _open(rule, observed, back.keys() | set(firing)):
+        reason = back.get(group.id)
+        told = "Back" if reason is None else _RETURNED[reason.why]
+        found = _of_group(group, f"{told}: {group.title}", letters=_open_letters(group))
+        yield msgspec.structs.replace(found, at_once=reason is not None and reason.by_hand)
 
 
 def _accelerating_group(rule: AlertRule, observed: Observed) -> Iterator[Condition]:

@@ -1,8 +1,8 @@
 """One round: what is so, what was so before, and what follows for each incident.
 
 A flood is bounded twice. Of each rule, `LOOKED_AT` things are incidents at most, those that are known first. And
-of those that begin, `at_most` are told one by one within the cooldown, or an hour; the others are one message, which counts
-them and is over when the last of them is.
+of those that begin, `at_most` are told one by one within the cooldown, or an hour; the others are one message,
+which counts them and is over when the last of them is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from redrive.alerts.conditions import Condition, conditions, key_of
+from redrive.alerts.conditions import Condition, conditions, key_of, uncounted
 from redrive.alerts.incident import (
     Incident,
     begun,
@@ -24,7 +24,7 @@ from redrive.alerts.incident import (
 from redrive.alerts.rule import OF_GROUPS, OF_PROCESSES, RuleKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from redrive.alerts.observed import Observed
@@ -72,13 +72,15 @@ def _judged(
     now, many = observed.at, key_of_many(rule.name)
     firing = {each.group_id for each in before.values() if each.is_firing and each.group_id}
     found = conditions(rule, observed, firing)
+    more = uncounted(rule, observed, found)
     so = {key_of(rule.name, each.subject): replace(each, title=mask(each.title)) for each in found}
     ordered = sorted(so, key=lambda key: _first(so[key], before.get(key)))
     after = {key: _stepped(rule, so[key], before.get(key), now) for key in ordered[:LOOKED_AT]}
     after |= {key: ended(each, now) for key, each in before.items() if key not in after and key != many}
-    _tell(rule, after, now)
+    at_once = {key for key in after if key in so and so[key].at_once}
+    _tell(rule, after, at_once, now)
     beyond = [so[key] for key in ordered[LOOKED_AT:]]
-    return after | _about_many(rule, after, beyond, before.get(many), now)
+    return after | _about_many(rule, after, beyond, more, before=before.get(many), now=now)
 
 
 def _first(condition: Condition, before: Incident | None) -> tuple[bool, int, str]:
@@ -90,12 +92,16 @@ def _stepped(rule: AlertRule, condition: Condition, before: Incident | None, now
         return begun(rule, condition, None, now)
     if before.is_firing:
         return followed(before, condition, now)
+    # Nothing is new twice: it is back, which another rule tells.
+    told_before = rule.kind is RuleKind.NEW_GROUP and bool(condition.group_id)
     # An end that nobody was told of yet comes before the next beginning.
-    return before if before.held or before.message is not None else begun(rule, condition, before, now)
+    stays = before.held or before.message is not None or told_before
+    return before if stays else begun(rule, condition, before, now)
 
 
-def _tell(rule: AlertRule, after: dict[str, Incident], now: datetime) -> None:
-    due = [each for each in after.values() if is_due(each, rule, now)]
+def _tell(rule: AlertRule, after: dict[str, Incident], at_once: Collection[str], now: datetime) -> None:
+    without = replace(rule, cooldown=0.0)
+    due = [each for key, each in after.items() if is_due(each, without if key in at_once else rule, now)]
     # Whoever was told of a beginning by itself is reminded of it by itself, and told of its end.
     again = [each for each in due if each.told]
     first = sorted((each for each in due if not each.told), key=_weightiest)
@@ -122,13 +128,17 @@ def _about_many(
     rule: AlertRule,
     after: Mapping[str, Incident],
     beyond: Sequence[Condition],
+    more: int,
+    *,
     before: Incident | None,
     now: datetime,
 ) -> dict[str, Incident]:
-    """`beyond`: what is so and has no place among the incidents. It is counted all the same."""
+    """`beyond`: what is so and has no place among the incidents, and `more` that nobody has looked at one by one.
+    They are counted all the same.
+    """
     key = key_of_many(rule.name)
     members = [each for each in after.values() if each.is_firing and each.told_as == key]
-    number = len(members) + len(beyond)
+    number = len(members) + len(beyond) + more
     if not number:
         return {} if before is None else {key: ended(before, now)}
     if before is not None and before.held and number > before.told_of:

@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from redrive.dead_letter import FailureGroup
-from redrive.insights import SeenGroup
+from redrive.insights import Return
 from redrive.run import RunStatus
 
 
@@ -67,6 +67,19 @@ class EndedRun(msgspec.Struct, frozen=True):
     letters: int
 
 
+class NewGroups(msgspec.Struct, frozen=True):
+    ids: tuple[str, ...] = ()
+    """The newest."""
+    more: Mapping[str, int] = {}
+    """How many there are besides, by queue."""
+
+
+class Returned(msgspec.Struct, frozen=True):
+    why: Return
+    by_hand: bool = False
+    """A person had settled what there was before."""
+
+
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """Whatever is shown to people is masked already."""
 
@@ -75,8 +88,10 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """The oldest first; the last one is of now."""
     oldest: Mapping[tuple[str, ...], datetime | None] = {}
     """When the oldest open letter of these queues (none: of all) was recorded."""
-    seen: Mapping[float, tuple[SeenGroup, ...]] = {}
-    """Groups that had letters in the last so many seconds: new ones and those that return first."""
+    new: Mapping[float, NewGroups] = {}
+    """Groups that were first seen in the last so many seconds."""
+    returned: Mapping[float, Mapping[str, Returned]] = {}
+    """Groups that are back since so many seconds."""
     recent: Mapping[float, Mapping[str, int]] = {}
     """Letters of the last so many seconds, by group."""
     critical: Mapping[str, int] = {}

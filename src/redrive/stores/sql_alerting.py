@@ -15,7 +15,7 @@ from redrive.any_text_json import decoded, encoded
 from redrive.dead_letter import OPEN
 from redrive.errors import NotFound, UsageError
 from redrive.ledger import INCIDENT, Deed, Subject
-from redrive.stores import sql_observing
+from redrive.stores import sql_group_news, sql_observing
 from redrive.stores.expressions import begins_with, insert_into, lots
 from redrive.stores.schema import groups
 from redrive.stores.schema_duties import duties
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from redrive.access import Scope
     from redrive.alerts.incident import IncidentChange
-    from redrive.alerts.observed import EndedRun, Sample
+    from redrive.alerts.observed import EndedRun, NewGroups, Returned, Sample
     from redrive.clock import Clock
     from redrive.dead_letter import Actor, FailureGroup
     from redrive.stores.sql_ledger import Ledger
@@ -79,6 +79,12 @@ class SqlAlerting(ABC):
 
     async def critical_groups(self, *, limit: int) -> Mapping[str, int]:
         return await self._read(partial(sql_observing.critical_groups, limit=limit))
+
+    async def new_groups(self, since: datetime, *, limit: int) -> NewGroups:
+        return await self._read(partial(sql_group_news.new_groups, since=since, limit=limit))
+
+    async def returned_groups(self, since: datetime, *, limit: int) -> Mapping[str, Returned]:
+        return await self._read(partial(sql_group_news.returned_groups, since=since, limit=limit))
 
     async def groups_named(self, group_ids: Sequence[str]) -> Mapping[str, FailureGroup]:
         now, wanted = self._clock.now(), list(dict.fromkeys(group_ids))
