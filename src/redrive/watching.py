@@ -20,13 +20,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec.structs import replace
 
 from redrive import faults
-from redrive.alerts.conditions import SILENT_AFTER
+from redrive.alerts.conditions import SILENT_AFTER, conditions
+from redrive.alerts.explaining import SLACK
 from redrive.alerts.incident import handed_over
 from redrive.alerts.judging import LOOKED_AT, judge
-from redrive.alerts.observed import Observed
-from redrive.alerts.rule import SAMPLED, RuleKind
+from redrive.alerts.observed import MOST_RECENT, Observed
+from redrive.alerts.rule import BY_QUEUE, SAMPLED, RuleKind
 from redrive.errors import RedriveError, Unreachable
 from redrive.reporting import REPORT_EVERY
 from redrive.telemetry.error_facts import error_facts
@@ -58,7 +60,6 @@ _SAMPLES, _MOST_SAMPLES = 120, 1000
 _PATIENCE = 5.0
 """Seconds for the last word: a store that is away holds up nobody's end."""
 _SEEN_GROUPS = 200
-_RECENT_LETTERS = 50_000
 
 
 class Watch:
@@ -204,16 +205,13 @@ class Watch:
             window: await self._store.returned_groups(now - timedelta(seconds=window), limit=LOOKED_AT)
             for window in self._windows(RuleKind.RETURNING_GROUP)
         }
-        recent = {
-            window: await self._store.recent_by_group(now - timedelta(seconds=window), at_most=_RECENT_LETTERS)
-            for window in self._windows(RuleKind.ACCELERATING_GROUP)
-        }
+        recent = {window: await self._recent(now, window) for window in self._windows(RuleKind.ACCELERATING_GROUP)}
         critical = await self._store.critical_groups(limit=LOOKED_AT) if self._has(RuleKind.CRITICAL) else {}
         firing = [each.group_id for each in known if each.is_firing and each.group_id]
         named = [*firing, *critical, *_most(recent)]
         named += [each for found in new.values() for each in found.ids]
         named += [each for found in returned.values() for each in found]
-        return Observed(
+        observed = Observed(
             at=now,
             samples=await self._samples(),
             oldest={
@@ -230,6 +228,14 @@ class Watch:
             processes=tuple(await self._store.processes(since=now - MISSED_FOR)),
             steady=steady,
         )
+        too_many = {
+            rule.window for rule in self._rules if rule.kind in BY_QUEUE and conditions(rule, observed, ())
+        }
+        lately = {window: await self._recent(now, window + SLACK) for window in too_many}
+        return replace(observed, lately=lately)
+
+    async def _recent(self, now: datetime, seconds: float) -> Mapping[str, int]:
+        return await self._store.recent_by_group(now - timedelta(seconds=seconds), at_most=MOST_RECENT)
 
     def _windows(self, *kinds: RuleKind) -> set[float]:
         return {rule.window for rule in self._rules if rule.kind in kinds}

@@ -106,26 +106,32 @@ def told(receiver: Receiver) -> list[tuple[str, str]]:
     return [(each.json["state"], each.json["rule"]) for each in receiver.told]
 
 
-async def test_ten_thousand_letters_of_one_cause_are_one_message_and_one_end(
+async def test_ten_thousand_letters_of_one_cause_are_one_alert_by_the_usual_rules(
     url: str, tmp_path: Path, receiver: Receiver, clock: ManualClock
 ) -> None:
-    async with listening(receiver), a_server(url, tmp_path, receiver, clock) as house:
-        entries = [an_entry(group="flood", message=an_order()) for _ in range(10_000)]
+    rules = list(DEFAULTS.values())
+    async with listening(receiver), a_server(url, tmp_path, receiver, clock, rules=rules) as house:
+        entries = [an_entry(group="flood", message=an_order(), at=clock.now()) for _ in range(10_000)]
         for quarter in range(4):  # it goes on while rules are looked at
             await record(house.store, *entries[quarter * 2500 : (quarter + 1) * 2500])
             await house.watch.look()
             clock.advance(15)
         await until(lambda: receiver.told)
-        await house.watch.look()
+        for _ in range(2):  # so many are pending all through the window of `pending`
+            clock.advance(300)
+            await house.watch.look()
         (incident,) = await house.store.incidents()
         assert incident.counts == {"letters": 10_000}
 
         while found := await house.store.find(LetterQuery(status=Status.PENDING, limit=500)):
             await house.store.change([letter.id for letter in found], Transition.DISCARD, by=ANN)
         await house.watch.look()
-        await until(lambda: len(receiver.told) == 2)
+        await until(lambda: len(receiver.told) == 3)
 
-    assert told(receiver) == [("raised", "new_group"), ("resolved", "new_group")]
+    # Told when it was new, once more when it was worse than that, and when it was over.
+    assert told(receiver) == [("raised", "new_group"), ("raised", "new_group"), ("resolved", "new_group")]
+    assert [each.json["severity"] for each in receiver.told] == ["warning", "error", "error"]
+    assert len({each.json["dedup_key"] for each in receiver.told}) == 1
     assert b"order_id" not in b"".join(each.body for each in receiver.told)
 
 

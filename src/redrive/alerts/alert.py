@@ -50,7 +50,9 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """
     rule: str
     severity: Severity
-    """The same from its beginning to its end: a channel that was told of the one is told of the other."""
+    """From its beginning to its end it may become worse and never less: a channel that was told of the one is told
+    of the other.
+    """
     state: State
     title: str
     """Masked by whoever makes it."""

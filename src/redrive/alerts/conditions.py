@@ -49,6 +49,10 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = ""
     group_id: str = ""
     path: str = "/"
+    weighed: int = 0
+    """Of a number that is compared with a threshold: how many letters that is,"""
+    beyond: float = 0.0
+    """and how many too many."""
     at_once: bool = False
     """No cooldown holds it up: somebody who had settled it has to know that it is back."""
 
@@ -85,9 +89,7 @@ def _pending(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
     for queue, now in _summed(rule, observed.samples[-1].pending).items():
         if all(_summed(rule, each.pending).get(queue, 0) > rule.threshold for each in within):
             what = f"{now:,} dead letters are pending{_in(queue)}"
-            yield Condition(
-                subject=queue, title=what, counts={"pending": now}, queue=_queue_of(rule, queue), path="/letters"
-            )
+            yield _of_number(rule, queue, what, {"pending": now}, number=now, most=rule.threshold)
 
 
 def _growth(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
@@ -101,9 +103,7 @@ def _growth(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
             ago = short(_seconds(within[0], observed))
             what = f"{more:,} more dead letters are pending{_in(queue)} than {ago} ago"
             counts = {"more": more, "pending": now}
-            yield Condition(
-                subject=queue, title=what, counts=counts, queue=_queue_of(rule, queue), path="/letters"
-            )
+            yield _of_number(rule, queue, what, counts, number=more, most=rule.threshold)
 
 
 def _rate(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
@@ -114,14 +114,26 @@ def _rate(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
     # A window that is not over yet counts as long as it will be.
     seconds = max(_seconds(within[0], observed), rule.window)
     for queue, now in _summed(rule, last.received).items():
-        letters = now - before.get(queue, 0)
-        if letters > rule.threshold * seconds / 60:
+        letters, most = now - before.get(queue, 0), rule.threshold * seconds / 60
+        if letters > most:
             minute = round(letters * 60 / seconds)
             what = f"{letters:,} messages were dead-lettered{_in(queue)} in {short(seconds)}"
             counts = {"letters": letters, "per minute": minute}
-            yield Condition(
-                subject=queue, title=what, counts=counts, queue=_queue_of(rule, queue), path="/letters"
-            )
+            yield _of_number(rule, queue, what, counts, number=letters, most=most)
+
+
+def _of_number(
+    rule: AlertRule, queue: str, title: str, counts: Mapping[str, int], *, number: int, most: float
+) -> Condition:
+    return Condition(
+        subject=queue,
+        title=title,
+        counts=counts,
+        queue=_queue_of(rule, queue),
+        path="/letters",
+        weighed=number,
+        beyond=number - most,
+    )
 
 
 def _failure_rate(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
@@ -142,7 +154,7 @@ def _failure_rate(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
 def _attempts(rule: AlertRule, sample: Sample) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for each in sample.attempts:
-        if _is_meant(rule, each.queue):
+        if is_meant(rule, each.queue):
             succeeded, failed = found.get(each.handler, (0, 0))
             found[each.handler] = (succeeded + each.succeeded, failed + each.failed)
     return found
@@ -164,7 +176,7 @@ def _summed(rule: AlertRule, by_queue: Mapping[str, int]) -> dict[str, int]:
     """By queue, or all of them under no name."""
     found: Counter[str] = Counter()
     for queue, number in by_queue.items():
-        if _is_meant(rule, queue):
+        if is_meant(rule, queue):
             found[queue if rule.each_queue else ""] += number
     return dict(found)
 
@@ -198,7 +210,7 @@ def uncounted(rule: AlertRule, observed: Observed, found: Collection[Condition])
     if rule.kind is not RuleKind.NEW_GROUP:
         return 0
     new, since = _new(rule, observed), observed.at - timedelta(seconds=rule.window)
-    more = sum(number for queue, number in new.more.items() if _is_meant(rule, queue))
+    more = sum(number for queue, number in new.more.items() if is_meant(rule, queue))
     # Some of these were told before, and are looked at for as long as they last.
     others = {each.group_id for each in found}.difference(new.ids)
     return max(more - sum(observed.groups[each].first_seen >= since for each in others), 0)
@@ -258,7 +270,7 @@ def _open_letters(group: FailureGroup) -> int:
 def _meant(rule: AlertRule, observed: Observed, ids: Iterable[str]) -> Iterator[FailureGroup]:
     for each in ids:
         group = observed.groups.get(each)
-        if group is not None and _is_meant(rule, group.queue):
+        if group is not None and is_meant(rule, group.queue):
             yield group
 
 
@@ -296,7 +308,7 @@ def _spool(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
         if (
             report.spooled_for is not None
             and report.spooled_for + (observed.at - each.at).total_seconds() >= rule.window
-            and any(_is_meant(rule, queue) for queue in report.queues or ("",))
+            and any(is_meant(rule, queue) for queue in report.queues or ("",))
         ):
             in_use[report.host] = max(in_use.get(report.host, 0), report.spooled_bytes)
     for host, size in in_use.items():
@@ -309,7 +321,7 @@ def _down(role: ProcessRole, what: str) -> Callable[[AlertRule, Observed], Itera
 
     def of(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
         mine = [each for each in observed.processes if each.report.role is role]
-        for queue in sorted({queue for each in mine for queue in each.report.queues if _is_meant(rule, queue)}):
+        for queue in sorted({queue for each in mine for queue in each.report.queues if is_meant(rule, queue)}):
             concerned = [each for each in mine if queue in each.report.queues]
             gone = max(_at_work_until(each, queue, observed.at) for each in concerned)
             if (observed.at - gone).total_seconds() > rule.window:
@@ -330,7 +342,8 @@ def _at_work_until(each: Reported, queue: str, now: datetime) -> datetime:
     return now if (now - each.at).total_seconds() <= SILENT_AFTER else each.at
 
 
-def _is_meant(rule: AlertRule, queue: str) -> bool:
+def is_meant(rule: AlertRule, queue: str) -> bool:
+    """Whether the rule is about this queue."""
     return not rule.queues or any(fits(queue, pattern) for pattern in rule.queues)
 
 

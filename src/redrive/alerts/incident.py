@@ -167,6 +167,11 @@ def told(incident: Incident, now: datetime) -> Incident:
     return _telling(said, State.RAISED, now)
 
 
+def worsened(incident: Incident, severity: Severity) -> Incident:
+    """It is to be told once more, as that."""
+    return replace(incident, severity=severity, tell_again=True)
+
+
 def told_among_many(incident: Incident, key: str, now: datetime) -> Incident:
     said = replace(incident, told=True, told_at=now, first_told_at=now, told_as=key, changed_at=now)
     return replace(said, tell_again=False)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from redrive.alerts.conditions import Condition, conditions, key_of, uncounted
+from redrive.alerts.explaining import is_explained
 from redrive.alerts.incident import (
     Incident,
     begun,
@@ -20,8 +21,9 @@ from redrive.alerts.incident import (
     is_due,
     told,
     told_among_many,
+    worsened,
 )
-from redrive.alerts.rule import OF_GROUPS, OF_PROCESSES, RuleKind
+from redrive.alerts.rule import BY_QUEUE, OF_GROUPS, OF_PROCESSES, RuleKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -51,27 +53,47 @@ def judge(
     by_rule: dict[str, dict[str, Incident]] = {}
     for each in known:
         by_rule.setdefault(each.rule, {})[each.key] = each
-    found: list[Incident] = []
-    for rule in rules:
-        before = by_rule.pop(rule.name, {})
-        if observed.steady or rule.kind not in OF_PROCESSES:
-            found += _different(before, _judged(rule, observed, before, mask))
+    before = {each.key: each for incidents in by_rule.values() for each in incidents.values()}
+    after: dict[str, Incident] = {}
+    # Causes first: what an alert about one of them tells, no number has to tell again.
+    for rule in sorted(rules, key=lambda each: each.kind not in OF_GROUPS):
+        own = by_rule.pop(rule.name, {})
+        if rule.kind in BY_QUEUE:
+            after |= _judged(rule, observed, own, mask, _untold(rule, observed, own, after))
+        elif observed.steady or rule.kind not in OF_PROCESSES:
+            firing = {each.group_id for each in own.values() if each.is_firing and each.group_id}
+            after |= _judged(rule, observed, own, mask, conditions(rule, observed, firing))
     # What no rule asks about any more is over: nobody would ever say so else.
-    for before in by_rule.values():
-        found += _different(before, {key: ended(each, observed.at) for key, each in before.items()})
-    return found
-
-
-def _different(before: Mapping[str, Incident], after: Mapping[str, Incident]) -> list[Incident]:
+    gone = [each for incidents in by_rule.values() for each in incidents.values()]
+    after |= {each.key: ended(each, observed.at) for each in gone}
     return [each for key, each in after.items() if before.get(key) != each]
 
 
+def _untold(
+    rule: AlertRule, observed: Observed, own: Mapping[str, Incident], after: dict[str, Incident]
+) -> list[Condition]:
+    """Numbers that no alert about a cause tells. One that is to be told as worse for that is, in `after`."""
+    found = []
+    for each in conditions(rule, observed, ()):
+        known = own.get(key_of(rule.name, each.subject))
+        causes = [cause for cause in after.values() if cause.group_id]
+        explained, cause = is_explained(rule, each, causes, observed)
+        if not explained or (known is not None and known.is_firing):
+            found.append(each)
+        elif cause is not None:
+            worse = worsened(cause, rule.severity)
+            after[cause.key] = worse if worse.is_snoozed(observed.at) else told(worse, observed.at)
+    return found
+
+
 def _judged(
-    rule: AlertRule, observed: Observed, before: Mapping[str, Incident], mask: Callable[[str], str]
+    rule: AlertRule,
+    observed: Observed,
+    before: Mapping[str, Incident],
+    mask: Callable[[str], str],
+    found: Sequence[Condition],
 ) -> dict[str, Incident]:
     now, many = observed.at, key_of_many(rule.name)
-    firing = {each.group_id for each in before.values() if each.is_firing and each.group_id}
-    found = conditions(rule, observed, firing)
     more = uncounted(rule, observed, found)
     so = {key_of(rule.name, each.subject): replace(each, title=mask(each.title)) for each in found}
     ordered = sorted(so, key=lambda key: _first(so[key], before.get(key)))

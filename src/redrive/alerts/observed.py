@@ -67,6 +67,10 @@ class EndedRun(msgspec.Struct, frozen=True):
     letters: int
 
 
+MOST_RECENT = 50_000
+"""Letters that are counted by group in one look, the newest."""
+
+
 class NewGroups(msgspec.Struct, frozen=True):
     ids: tuple[str, ...] = ()
     """The newest."""
@@ -94,6 +98,8 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """Groups that are back since so many seconds."""
     recent: Mapping[float, Mapping[str, int]] = {}
     """Letters of the last so many seconds, by group."""
+    lately: Mapping[float, Mapping[str, int]] = {}
+    """The same, and those of a little before: for whoever asks which causes a number of letters comes from."""
     critical: Mapping[str, int] = {}
     """Open letters that failed critically, by group."""
     groups: Mapping[str, FailureGroup] = {}
