@@ -52,7 +52,7 @@ log = structlog.get_logger("redrive.alerts")
 DUTY = "alerts"
 LEASE = 60.0
 KEPT = timedelta(days=30)
-"""Incidents that are over."""
+"""Incidents that are over, and what was said of spools that nobody uses any more."""
 MISSED_FOR = timedelta(days=1)
 """Processes that say nothing any more; then nobody expects them."""
 
@@ -225,7 +225,7 @@ class Watch:
             critical=critical,
             groups=await self._groups(named),
             runs=await self._failed_runs(now),
-            processes=tuple(await self._store.processes(since=now - MISSED_FOR)),
+            processes=tuple(await self._store.processes(since=now - MISSED_FOR, spools_since=now - KEPT)),
             steady=steady,
         )
         too_many = {

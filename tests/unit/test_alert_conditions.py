@@ -247,6 +247,34 @@ def test_a_spool_in_use_is_told_by_host_when_it_lasts() -> None:
     assert not so(rule(RuleKind.SPOOL), processes=(reported(NOW),))
 
 
+def test_of_one_spool_whoever_reported_last_is_believed() -> None:
+    spooling = {"role": ProcessRole.WORKER, "spool": "/spool", "spooled_bytes": 70, "spooled_for": 600.0}
+    empty = spooling | {"spooled_bytes": 0, "spooled_for": None}
+    killed = reported(ago(300), **spooling)
+
+    assert so(rule(RuleKind.SPOOL), processes=(killed,))
+    assert not so(rule(RuleKind.SPOOL), processes=(killed, reported(NOW, id="p2", **empty)))
+    assert so(rule(RuleKind.SPOOL), processes=(killed, reported(NOW, id="p2", **empty | {"spool": "/other"})))
+    assert so(rule(RuleKind.SPOOL), processes=(killed, reported(NOW, id="p2", **empty | {"host": "h2"})))
+    collector = reported(NOW, id="p2", host="h1", spool="")
+    assert so(rule(RuleKind.SPOOL), processes=(killed, collector)), "collectors have no spool"
+
+
+def test_a_worker_that_has_just_begun_shortens_no_time_that_letters_lie_in_a_spool() -> None:
+    spooling = {"role": ProcessRole.WORKER, "spooled_bytes": 70}
+    killed, successor = reported(ago(50), **spooling, spooled_for=20.0), reported(NOW, **spooling, spooled_for=0.0)
+
+    assert so(rule(RuleKind.SPOOL), processes=(killed, successor))
+    assert not so(rule(RuleKind.SPOOL), processes=(successor,))
+
+
+def test_a_spool_that_nobody_uses_any_more_is_told_by_rules_about_any_queue() -> None:
+    left = reported(ago(86400), role=ProcessRole.WORKER, queues=(), spooled_bytes=70, spooled_for=20.0)
+
+    assert so(rule(RuleKind.SPOOL, queues=("mails",)), processes=(left,))
+    assert not so(rule(RuleKind.WORKER_DOWN), processes=(left,))
+
+
 def test_a_collector_is_missed_when_it_says_nothing_or_cannot_work() -> None:
     wanted = rule(RuleKind.COLLECTOR_DOWN)
 

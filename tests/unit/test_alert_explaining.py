@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from redrive.alerts.alert import Severity
@@ -80,7 +81,10 @@ def test_an_alert_about_a_cause_that_becomes_worse_is_told_once_more_and_stays_s
 
 
 def test_what_numbers_say_of_other_causes_is_told() -> None:
-    assert house_told(flood(10_000, others=101), NEW, GROWTH) == ["warning raised growth", "warning raised new_group"]
+    assert house_told(flood(10_000, others=101), NEW, GROWTH) == [
+        "warning raised growth",
+        "warning raised new_group",
+    ]
     assert house_told(flood(10_000, others=100), NEW, GROWTH) == ["warning raised new_group"]
     assert house_told(flood(10_000, others=1001), NEW, PENDING) == [
         "warning raised new_group",
@@ -118,12 +122,13 @@ def test_a_rate_is_not_told_of_a_cause_that_is_over_since_a_moment() -> None:
     assert house.look(replace(flood(10_000), groups={}, new={})) == ["error resolved new_group"]
 
 
-def test_of_a_cause_that_is_snoozed_no_number_is_told_either() -> None:
+@pytest.mark.parametrize("told", [True, False])
+def test_of_a_cause_that_is_snoozed_no_number_is_told_either(told: bool) -> None:  # noqa: FBT001  a case
     house = House(NEW, RATE)
     house.look(flood(3))
     until = NOW + timedelta(hours=1)
     snoozed = changed(house.kept["new_group/g"], IncidentChange.SNOOZE, by="ann", now=NOW, until=until)
-    house.kept["new_group/g"] = snoozed
+    house.kept["new_group/g"] = replace(snoozed, told=told)
 
     assert house.look(flood(10_000)) == []
     assert house.look(replace(flood(10_000), at=until)) == ["error raised new_group"]

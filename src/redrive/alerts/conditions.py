@@ -18,6 +18,7 @@ import msgspec
 from redrive.access import fits
 from redrive.alerts.observed import NewGroups, ProcessRole
 from redrive.alerts.rule import RuleKind
+from redrive.alerts.spools import spools_in_use
 from redrive.dead_letter import OPEN
 from redrive.duration import short
 from redrive.insights import Return
@@ -302,15 +303,11 @@ def _failed_run(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
 
 
 def _spool(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
-    in_use: dict[str, int] = {}
-    for each in observed.processes:
-        report = each.report
-        if (
-            report.spooled_for is not None
-            and report.spooled_for + (observed.at - each.at).total_seconds() >= rule.window
-            and any(is_meant(rule, queue) for queue in report.queues or ("",))
-        ):
-            in_use[report.host] = max(in_use.get(report.host, 0), report.spooled_bytes)
+    in_use: Counter[str] = Counter()
+    for each in spools_in_use(observed.processes, observed.at):
+        concerns = not each.queues or any(is_meant(rule, queue) for queue in each.queues)
+        if each.seconds >= rule.window and concerns:
+            in_use[each.host] += each.bytes
     for host, size in in_use.items():
         what = f"Dead letters wait in the spool of {host}: the store does not take them"
         yield Condition(subject=host, title=what, counts={"bytes": size}, path="/queues")

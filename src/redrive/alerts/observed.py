@@ -39,7 +39,9 @@ class ProcessRole(StrEnum):
 
 
 class ProcessReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process tells of itself now and then. One that ends in good order takes it away."""
+    """What a process tells of itself now and then. One that ends in good order takes it away, or leaves what it
+    tells of its spool, if letters lie there.
+    """
 
     id: str
     role: ProcessRole
@@ -48,8 +50,10 @@ class ProcessReport(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...] = ()
     unready: Mapping[str, float] = {}
     """Queues that it does not work on though it should, and for how many seconds: clocks of machines differ."""
+    spool: str = ""
+    """The folder of the spool that it uses."""
     spooled_bytes: int = 0
-    """In the spool that it uses, whoever wrote them."""
+    """In it, whoever wrote them."""
     spooled_for: float | None = None
     """Seconds. None: nothing is in it."""
 

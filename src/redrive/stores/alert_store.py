@@ -95,6 +95,8 @@ class AlertStore(Protocol):
         """The process ends in good order. Safe to repeat."""
         ...
 
-    async def processes(self, *, since: datetime) -> list[Reported]:
-        """Those that have reported since then; older reports go."""
+    async def processes(self, *, since: datetime, spools_since: datetime) -> list[Reported]:
+        """Those that have reported since then; older reports go. Of a spool that letters were left in, what was
+        said of it last stays longer, of no queues then.
+        """
         ...
