@@ -18,16 +18,18 @@ from redrive.alerts.store_watch import StoreWatch
 from redrive.alerts.texts import Texts
 from redrive.clock import own_name
 from redrive.errors import ConfigurationError, NotFound
+from redrive.finding import warn
 from redrive.outgoing import Outgoing
 from redrive.privacy_wiring import maskers_of
 from redrive.watching import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 
     from redrive.alerts.alert import Alert
     from redrive.alerts.channels import Channel
     from redrive.clock import Clock
+    from redrive.finding import Finding
     from redrive.settings import Settings
     from redrive.stores import Store
 
@@ -64,13 +66,50 @@ def _lines(settings: Settings) -> dict[str, Line]:
     return found
 
 
-async def serve_alerts(settings: Settings, store: Store, clock: Clock) -> None:
-    """Looks, judges and tells until it is cancelled; returns at once if the settings do not ask for it."""
+async def undelivered(settings: Settings, outbox: Outbox) -> dict[str, int]:
+    """By channel: those of the settings, and those that are gone while anything of theirs is left."""
+    figures = await outbox.figures()
+    left = {name: each.undelivered for name, each in figures.items() if each.undelivered}
+    return {**dict.fromkeys(settings.alerts.channels, 0), **left}
+
+
+async def examine_undelivered(settings: Settings) -> list[Finding]:
+    """For the doctor: what nobody was told. Nothing is looked at where nothing was ever told."""
+    if not settings.alerts.outbox.exists():
+        return []
+    async with opened_outbox(settings) as outbox:
+        found = await undelivered(settings, outbox)
+    return [
+        warn(
+            "undelivered-alerts",
+            f"channel {name} did not take {number:,} alert{'' if number == 1 else 's'}: nobody was told by it",
+            f"see `redrive alerts undelivered list --channel {name}`, then resend or drop them",
+        )
+        for name, number in found.items()
+        if number
+    ]
+
+
+def _nobody(_undelivered: Callable[[], Awaitable[Mapping[str, int]]]) -> None:
+    return None
+
+
+async def serve_alerts(
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    *,
+    on_undelivered: Callable[[Callable[[], Awaitable[Mapping[str, int]]]], None] = _nobody,
+) -> None:
+    """Looks, judges and tells until it is cancelled; returns at once if the settings do not ask for it.
+    `on_undelivered` is given what can be asked for what could not be told, by channel.
+    """
     rules, every = settings.alerts.judged(), settings.alerts.every
     if every is None:
         return
     by_name = {rule.name: rule for rule in rules}
     async with dispatching(settings, store, clock) as dispatcher:
+        on_undelivered(partial(undelivered, settings, dispatcher.outbox))
 
         async def tell(alert: Alert, channels: Collection[str] | None) -> None:
             rule = by_name.get(alert.rule)

@@ -6,11 +6,11 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from redrive.errors import Unreachable
+from redrive.errors import RedriveError, Unreachable
 from redrive.telemetry.address import Address
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 
     from prometheus_client import Metric
 
@@ -101,6 +101,8 @@ class ServerMetrics:
         self._store = store
         self._clock = clock
         self._numbers: StoreNumbers | None = None
+        self._undelivered: Callable[[], Awaitable[Mapping[str, int]]] | None = None
+        self._given_up: Mapping[str, int] | None = None
         self._beside: dict[str, Source] = {}
         self._exposition = Exposition(self._of_store, self._of_parts)
 
@@ -112,13 +114,27 @@ class ServerMetrics:
         """As above."""
         self._beside["collector"] = _of_collector(collector)
 
+    def alerts(self, undelivered: Callable[[], Awaitable[Mapping[str, int]]]) -> None:
+        """As above: how many alerts each channel could not be given."""
+        self._undelivered = undelivered
+
     async def text(self) -> bytes:
         try:
             async with asyncio.timeout(_STORE_ANSWERS_WITHIN):
                 self._numbers = await self._store.numbers()
         except (Unreachable, TimeoutError):
             self._numbers = None  # what is not known is not told: an old number would look like a true one
+        self._given_up = await self._asked_for_undelivered()
         return self._exposition.text()
+
+    async def _asked_for_undelivered(self) -> Mapping[str, int] | None:
+        if self._undelivered is None:
+            return None
+        try:
+            async with asyncio.timeout(_STORE_ANSWERS_WITHIN):
+                return await self._undelivered()
+        except (RedriveError, TimeoutError):
+            return None  # as above
 
     def _of_store(self) -> Iterator[Metric]:
         from redrive.telemetry.exposition import gauge  # noqa: PLC0415  as above
@@ -131,5 +147,9 @@ class ServerMetrics:
             yield from store_metrics(self._numbers, now=self._clock.now())
 
     def _of_parts(self) -> Iterable[Metric]:
+        from redrive.telemetry.alert_metrics import alert_metrics  # noqa: PLC0415  as above
+
+        if self._given_up is not None:
+            yield from alert_metrics(self._given_up)
         for source in self._beside.values():
             yield from source()

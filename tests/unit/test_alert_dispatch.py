@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
-from redrive.alert_settings import AlertSettings
+from redrive.alert_settings import AlertSettings, ChannelSettings
 from redrive.alerts.alert import Alert, Severity
 from redrive.alerts.channels import Channel
 from redrive.alerts.dispatch import LONGEST_ASKED, Dispatcher, Line
 from redrive.alerts.outbox import Outbox
 from redrive.alerts.texts import Texts
 from redrive.alerts.webhook import Webhook
-from redrive.alerts_wiring import serve_alerts
+from redrive.alerts_wiring import examine_undelivered, serve_alerts, undelivered
 from redrive.errors import NotDelivered, Unreachable
+from redrive.finding import FindingLevel
+from redrive.metrics_wiring import ServerMetrics
 from redrive.outgoing import Outgoing
 from redrive.settings import Settings
 from redrive.stores import Store, open_store
@@ -379,6 +382,35 @@ async def test_when_nobody_carries_alerts_out_any_more_whoever_serves_them_fails
     settings = Settings(alerts=AlertSettings(outbox=tmp_path / "alerts.db"))
     with pytest.raises(ExceptionGroup):
         await serve_alerts(settings, cast("Store", Hanging()), ManualClock(AT))
+
+
+async def test_what_was_given_up_is_told_by_the_doctor_and_by_a_metric(tmp_path: Path) -> None:
+    settings = Settings(alerts=AlertSettings(outbox=tmp_path / "alerts.db", channels={"mail": CHANNEL}))
+    assert await examine_undelivered(settings) == []
+    assert not (tmp_path / "alerts.db").exists()
+    channel = Scripted(NotDelivered("refused", permanent=True))
+    async with dispatching(tmp_path, {"ops": channel}, ManualClock(AT)) as (dispatcher, outbox):
+        await dispatcher.hand_over(raised())
+        await until(outbox.undelivered)
+        metrics = ServerMetrics(cast("Store", Away()), ManualClock(AT))
+        metrics.alerts(partial(undelivered, settings, outbox))
+        lines = (await metrics.text()).decode().splitlines()
+
+    assert 'redrive_alerts_undelivered{channel="mail"} 0.0' in lines
+    assert 'redrive_alerts_undelivered{channel="ops"} 1.0' in lines
+    (finding,) = await examine_undelivered(settings)
+    assert (finding.check, finding.level) == ("undelivered-alerts", FindingLevel.WARN)
+    assert finding.what == "channel ops did not take 1 alert: nobody was told by it"
+
+
+CHANNEL = ChannelSettings(url="https://hooks.example.org/", secret=SECRET)  # type: ignore[arg-type]  # as in a file
+
+
+class Away:
+    """A fake store that is away."""
+
+    async def numbers(self) -> None:
+        raise Unreachable("it is away")
 
 
 async def test_the_end_comes_after_the_beginning(tmp_path: Path) -> None:
