@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
+from redrive import App
 from redrive.alerts.channels import open_channel
 from redrive.alerts.dispatch import Dispatcher, Line
 from redrive.alerts.incident import IncidentChange, IncidentStatus
@@ -19,6 +20,7 @@ from redrive.alerts.observed import ProcessReport, ProcessRole
 from redrive.alerts.outbox import Outbox
 from redrive.alerts.rule import DEFAULTS, RuleKind
 from redrive.alerts.texts import Texts
+from redrive.clock import SystemClock
 from redrive.dead_letter import Actor, Entry, Status, Transition
 from redrive.failure import FailureKind
 from redrive.letter_query import LetterQuery
@@ -30,11 +32,12 @@ from redrive.stores.upgrade import upgrade
 from redrive.testing.clock import ManualClock
 from redrive.testing.letters import NOON, a_failure, an_entry
 from redrive.watching import Watch
-from support.alert_receivers import Receiver
+from support.alert_receivers import Receiver, black_hole
 from support.alerts import SECRET
 from support.dead_letters import an_order
 from support.listener import listening
 from support.patience import until
+from support.workshop import workshop
 
 ANN = Actor("ann")
 GROUPS = [DEFAULTS[RuleKind.NEW_GROUP], DEFAULTS[RuleKind.CRITICAL]]
@@ -323,6 +326,41 @@ async def test_after_an_absence_of_the_store_nobody_is_missed_who_had_no_time_to
         clock.advance(15)  # since then it has been silent for longer than the window
         found = await house.watch.look()
         assert [each.key for each in found or ()] == ["worker_down/orders"]
+
+
+async def test_a_worker_goes_on_recording_while_a_channel_hangs(tmp_path: Path) -> None:
+    """F32, from the handler that fails to the receiver that does not answer, all of it real."""
+    app = App("shop")
+
+    @app.handler("orders")
+    def charge(order: dict[str, int]) -> None:
+        raise ValueError(f"no customer {order}")
+
+    async with black_hole() as (port, connected), workshop(app, tmp_path) as shop:
+        store, outbox = cast("Store", shop.worker.store), Outbox(tmp_path / "alerts.db")
+        outgoing = Outgoing(allowed=(f"localhost:{port}",))
+        channel = open_channel(f"http://localhost:{port}/", secret=SECRET, texts=Texts(), outgoing=outgoing)
+        dispatcher = Dispatcher({"ops": Line(channel)}, outbox, clock=SystemClock())
+        given: dict[str, Any] = {"masks": Maskers(), "clock": SystemClock(), "holder": "one", "every": 15.0}
+        watch = Watch(GROUPS, store=store, tell=dispatcher.hand_over, **given)
+        working = asyncio.create_task(dispatcher.run())
+
+        async def recorded(number: int) -> bool:
+            return len(await shop.letters()) == number
+
+        await shop.send("orders", {"number": 1})
+        await until(lambda: recorded(1))
+        await watch.look()
+        await until(lambda: connected)
+        await shop.send("orders", *({"number": number} for number in range(5)))
+        await until(lambda: recorded(6))
+        await watch.look()
+        assert (await outbox.figures())["ops"].delivered == 0
+        assert shop.worker.ready
+
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        await outbox.close()
 
 
 async def test_what_comes_back_minutes_after_a_person_settled_it_is_told_at_once_by_its_right_name(
