@@ -46,8 +46,8 @@ async def dispatching(settings: Settings, store: Store, clock: Clock) -> AsyncIt
         return not alert.incident_id or is_newest(alert, await store.incident(alert.incident_id))
 
     async with opened_outbox(settings) as outbox, asyncio.TaskGroup() as tasks:
-        given = {"attempts": settings.alerts.attempts, "is_current": is_current}
-        dispatcher = Dispatcher(_lines(settings), outbox, clock=clock, **given)
+        attempts = settings.alerts.attempts
+        dispatcher = Dispatcher(_lines(settings), outbox, clock=clock, attempts=attempts, is_current=is_current)
         working = tasks.create_task(dispatcher.run())
         try:
             yield dispatcher

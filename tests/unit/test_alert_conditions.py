@@ -155,7 +155,7 @@ def back(why: Return, **facts: Any) -> dict[str, Any]:
     return {"returned": {3600.0: {"g1": Returned(why, **facts)}}, "groups": {"g1": group()}}
 
 
-NEW = {"new": {3600.0: NewGroups(("g1",))}, "groups": {"g1": group()}}
+NEW: dict[str, Any] = {"new": {3600.0: NewGroups(("g1",))}, "groups": {"g1": group()}}
 
 
 def test_a_new_failure_is_told_with_its_title_and_its_page() -> None:

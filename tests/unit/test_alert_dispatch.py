@@ -313,7 +313,8 @@ async def test_an_outbox_that_fails_is_told_to_whoever_raises_and_the_couriers_l
 async def test_one_failed_look_at_the_outbox_ends_no_delivery(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failed, next_due = [], Outbox.next_due
+    failed: list[str] = []
+    next_due = Outbox.next_due
 
     async def fails_once(outbox: Outbox, channel: str) -> float | None:
         if not failed:

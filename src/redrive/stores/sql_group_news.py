@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Row, Select
+    from sqlalchemy import Connection, Select
 
 _BEFORE = 20
 """Letters before the one that it is back with, of which it is asked whether and when they were settled."""
@@ -114,7 +114,7 @@ def _maybe_settled(connection: Connection, begin: int, limit: int) -> list[str]:
     return list(connection.scalars(query.limit(limit)))
 
 
-def _first_and_before(connection: Connection, ids: list[str], begin: datetime) -> Sequence[Row[Any]]:
+def _first_and_before(connection: Connection, ids: list[str], begin: datetime) -> Sequence[Any]:
     """Of each group the oldest letter that is not settled, and when those right before it were: a few looks into
     the index of its letters.
     """
@@ -141,4 +141,6 @@ def _first_and_before(connection: Connection, ids: list[str], begin: datetime) -
         select(func.max(before.c.created_at)).scalar_subquery().label("last"),
         select(by_hand).scalar_subquery().label("by_hand"),
     )
-    return connection.execute(query.where(one_of(groups.c.id, ids, connection.dialect.name))).all()
+    mine = one_of(groups.c.id, ids, connection.dialect.name)
+    rows: Sequence[Any] = connection.execute(query.where(mine)).all()
+    return rows
