@@ -207,6 +207,15 @@ def test_a_failure_that_was_quiet_needs_some_letters_to_accelerate_and_a_new_one
     assert not so(wanted, recent={900.0: {"g1": 500}}, groups={"g1": group(first_seen=ago(3599))})
 
 
+def test_a_failure_that_comes_steadily_since_shortly_before_the_hour_does_not_accelerate() -> None:
+    wanted, began = rule(RuleKind.ACCELERATING_GROUP), ago(3600)
+    steady = group(first_seen=began, trend=(0,) * 22 + (500, 5500))  # 100 a minute, of which 500 before the hour
+    faster = group(first_seen=began, trend=(0,) * 22 + (100, 1100 + 1500))
+
+    assert not so(wanted, recent={900.0: {"g1": 1500}}, groups={"g1": steady})
+    assert so(wanted, recent={900.0: {"g1": 1500}}, groups={"g1": faster})
+
+
 def test_critical_failures_are_told_by_group() -> None:
     (found,) = so(rule(RuleKind.CRITICAL), critical={"g1": 2, "unknown": 1}, groups={"g1": group()})
     assert (found.title, found.counts) == ("Critical failure: TimeoutError", {"letters": 2})

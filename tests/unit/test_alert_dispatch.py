@@ -16,9 +16,11 @@ from redrive.alert_settings import AlertSettings, ChannelSettings
 from redrive.alerts.alert import Alert, Severity
 from redrive.alerts.channels import Channel
 from redrive.alerts.dispatch import LONGEST_ASKED, Dispatcher, Line
+from redrive.alerts.incident import Incident
 from redrive.alerts.outbox import Outbox
 from redrive.alerts.texts import Texts
 from redrive.alerts.webhook import Webhook
+from redrive.alerts_wiring import dispatching as serving
 from redrive.alerts_wiring import examine_undelivered, serve_alerts, undelivered
 from redrive.errors import NotDelivered, Unreachable
 from redrive.finding import FindingLevel
@@ -27,6 +29,7 @@ from redrive.outgoing import Outgoing
 from redrive.settings import Settings
 from redrive.stores import Store, open_store
 from redrive.testing.clock import ManualClock
+from redrive.testing.store_contract_alerts import an_incident
 from support.alert_receivers import Receiver, black_hole
 from support.alerts import AT, SECRET, raised, resolved
 from support.dead_letters import dead
@@ -353,6 +356,24 @@ async def test_what_is_out_of_date_is_not_sent_behind_what_another_server_told(t
 async def _waits_no_more(outbox: Outbox) -> bool:
     figures = (await outbox.figures())["ops"]
     return (figures.waiting, figures.undelivered) == (0, 0)
+
+
+async def test_whether_an_alert_is_out_of_date_is_asked_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Kept:
+        async def incident(self, incident_id: str) -> Incident | None:
+            last = raised(incident_id=incident_id)
+            return an_incident("a", id=incident_id, last_message=last.id if incident_id == "over" else "")
+
+    channel = Scripted()
+    monkeypatch.setattr("redrive.alerts_wiring._lines", lambda _settings: {"ops": Line(channel)})
+    settings = Settings(alerts=AlertSettings(outbox=tmp_path / "alerts.db"))
+    async with serving(settings, cast("Store", Kept()), ManualClock(AT)) as dispatcher:
+        for incident_id in ("over", "goes on", ""):
+            await dispatcher.hand_over(raised(f"key of {incident_id}", incident_id=incident_id))
+        await until(lambda: len(channel.taken) == 2)
+    assert [each.incident_id for each in channel.taken] == ["goes on", ""]
 
 
 async def test_what_nobody_can_say_to_be_out_of_date_is_sent(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _PLAIN = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 _SAFE_HOURS = 23
 """Whole hours that a group's trend tells of, besides the one that has begun."""
+_NEW_FOR = 3600.0
 
 SILENT_AFTER = 60.0
 """Seconds without a report after which a process is taken to be gone."""
@@ -240,18 +241,24 @@ def _returning_group(rule: AlertRule, observed: Observed, firing: Collection[str
 def _accelerating_group(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
     recent = observed.recent.get(rule.window, {})
     for group in _meant(rule, observed, recent):
-        letters, usual = recent[group.id], _usual(group, rule.window, observed.at)
+        letters = recent[group.id]
+        usual = _usual(group, letters, rule.window, observed.at)
         if usual is not None and letters >= rule.at_least and letters >= rule.threshold * usual:
             counts = {"letters": letters, "usual": round(usual), "open": _open_letters(group)}
             yield _of_group(group, f"Fails ever faster: {group.title}", **counts)
 
 
-def _usual(group: FailureGroup, window: float, now: datetime) -> float | None:
-    """Letters in a window on the average of the last day, as far as the group is known; None: it is new."""
-    known = min(int((now - group.first_seen).total_seconds() // 3600), _SAFE_HOURS)
-    if known < 1:
+def _usual(group: FailureGroup, recent: int, window: float, now: datetime) -> float | None:
+    """Letters in a window on the average of the last day, or of the time before the window if the group is
+    younger; None: it is new.
+    """
+    age = (now - group.first_seen).total_seconds()
+    if age < max(_NEW_FOR, 2 * window):
         return None
-    return sum(group.trend[-1 - known : -1]) / known * window / 3600
+    if age >= _SAFE_HOURS * 3600:
+        return sum(group.trend[-1 - _SAFE_HOURS : -1]) / _SAFE_HOURS * window / 3600
+    # Its first hour is not a whole one: by hours, what has come steadily since would look like ever more.
+    return max(sum(group.trend) - recent, 0) / (age - window) * window
 
 
 def _critical(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
