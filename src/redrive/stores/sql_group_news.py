@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, case, func, select, union_all
+from sqlalchemy import and_, case, func, select
 
 from redrive.alerts.observed import NewGroups, Returned
 from redrive.dead_letter import OPEN
@@ -17,19 +17,21 @@ from redrive.stores.columns import microseconds, moment
 from redrive.stores.expressions import lots, one_of
 from redrive.stores.schema import RETURNED, groups, letters
 from redrive.stores.sql_change import ASSUMED
-from redrive.stores.sql_counters import HOUR, counted_in, hours_now, totals_now
+from redrive.stores.sql_counters import HOUR, hours_now, totals_now
 from redrive.stores.sql_redrive import CONFIRMED
-from redrive.stores.sql_seen_groups import QUIET, SETTLED_STATUSES
+from redrive.stores.sql_seen_groups import QUIET, SETTLED_STATUSES, groups_with
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import Connection
 
 _BEFORE = 20
 """Letters before the one that it is back with, of which it is asked whether and when they were settled."""
 _BY_ITSELF = (CONFIRMED, ASSUMED)
+_MOST_ACTIVE = 20_000
+"""Groups that may have letters of the last hours for all of them to be asked about."""
 
 
 def new_groups(connection: Connection, since: datetime, *, limit: int) -> NewGroups:
@@ -52,9 +54,11 @@ def new_groups(connection: Connection, since: datetime, *, limit: int) -> NewGro
 
 def returned_groups(connection: Connection, since: datetime, *, limit: int) -> dict[str, Returned]:
     """Of each reason, `limit` at most."""
+    start = moment(microseconds(since) // HOUR * HOUR)
+    active = _active(connection, start)
     found = {each: Returned(Return.CAME_BACK) for each in _came_back(connection, since, limit)}
-    found |= {each: Returned(Return.QUIET) for each in _after_quiet(connection, since, limit)}
-    return found | _after_settling(connection, since, limit)
+    found |= {each: Returned(Return.QUIET) for each in _after_quiet(connection, list(active), start)[:limit]}
+    return found | _after_settling(connection, active, since, start, limit)
 
 
 def _came_back(connection: Connection, since: datetime, limit: int) -> list[str]:
@@ -63,55 +67,51 @@ def _came_back(connection: Connection, since: datetime, limit: int) -> list[str]
     return list(connection.scalars(back.limit(limit)))
 
 
-def _after_quiet(connection: Connection, since: datetime, limit: int) -> list[str]:
-    begin = microseconds(since) // HOUR
-    start = moment(begin * HOUR)
-    active = _counting(select(hours_now(since=begin)))
-    counted, _ = counted_in(start - QUIET, start)  # both are whole hours: counters know all of it
-    before = union_all(*(select(each.c.group_id, each.c.letters) for each in counted)).subquery("before")
-    earlier = _counting(select(before).where(before.c.group_id.in_(active)))
-    query = select(groups.c.id).where(
-        groups.c.first_seen < start, groups.c.id.in_(active), groups.c.id.not_in(earlier)
-    )
-    return list(connection.scalars(query.order_by(groups.c.id).limit(limit)))
+def _active(connection: Connection, start: datetime) -> dict[str, int]:
+    """Groups that have letters since then, and how many of these are not settled."""
+    now = hours_now(since=microseconds(start) // HOUR)
+    left = func.sum(case((now.c.status.in_(SETTLED_STATUSES), 0), else_=now.c.letters))
+    query = select(now.c.group_id, left).group_by(now.c.group_id).having(func.sum(now.c.letters) > 0)
+    rows = connection.execute(query.order_by(now.c.group_id).limit(_MOST_ACTIVE))
+    return {group_id: int(number) for group_id, number in rows}
 
 
-def _counting(counted: Select[Any]) -> Select[Any]:
-    """Groups that have any of them."""
-    rows = counted.subquery()
-    return select(rows.c.group_id).group_by(rows.c.group_id).having(func.sum(rows.c.letters) > 0)
+def _after_quiet(connection: Connection, ids: Sequence[str], start: datetime) -> list[str]:
+    found: list[str] = []
+    for lot in lots(ids):
+        mine = one_of(groups.c.id, lot, connection.dialect.name)
+        old = connection.scalars(select(groups.c.id).where(mine, groups.c.first_seen < start)).all()
+        before = groups_with(connection, old, start - QUIET, start) if old else ()
+        found += [each for each in old if each not in before]
+    return found
 
 
-def _after_settling(connection: Connection, since: datetime, limit: int) -> dict[str, Returned]:
-    begin = microseconds(since) // HOUR
+def _after_settling(
+    connection: Connection, active: Mapping[str, int], since: datetime, start: datetime, limit: int
+) -> dict[str, Returned]:
     found: dict[str, Returned] = {}
-    for lot in lots(_maybe_settled(connection, begin, limit)):
-        for row in _first_and_before(connection, lot, moment(begin * HOUR)):
+    for lot in lots(each for each, left in active.items() if left > 0):
+        maybe = _maybe_settled(connection, lot, active)
+        for row in _first_and_before(connection, maybe, start) if maybe else ():
             # What was settled only after the first of those that are open now had come went on all the time.
             if row.arrived is None or row.arrived < since or row.settled is None or row.settled > row.arrived:
                 continue
             quiet = row.created - row.last >= QUIET
             found[row.id] = Returned(Return.QUIET if quiet else Return.SETTLED, by_hand=bool(row.by_hand))
+        if len(found) >= limit:
+            break
     return found
 
 
-def _maybe_settled(connection: Connection, begin: int, limit: int) -> list[str]:
-    """What is not settled of them has come since then, and something is settled."""
-    recent, now = hours_now(since=begin), totals_now()
-    newly = select(recent.c.group_id, func.sum(recent.c.letters).label("number"))
-    newly = newly.where(recent.c.status.not_in(SETTLED_STATUSES)).group_by(recent.c.group_id)
-    lately = newly.having(func.sum(recent.c.letters) > 0).subquery("lately")
+def _maybe_settled(connection: Connection, ids: list[str], active: Mapping[str, int]) -> list[str]:
+    """Something of them is settled, and what is not has come lately, all of it."""
+    now = totals_now()
     is_settled = now.c.status.in_(SETTLED_STATUSES)
-    left = func.sum(case((is_settled, 0), else_=now.c.letters))
-    settled = func.sum(case((is_settled, now.c.letters), else_=0))
-    query = (
-        select(lately.c.group_id)
-        .join(now, now.c.group_id == lately.c.group_id)
-        .group_by(lately.c.group_id, lately.c.number)
-        .having(and_(left == lately.c.number, settled > 0))
-        .order_by(lately.c.group_id)
-    )
-    return list(connection.scalars(query.limit(limit)))
+    left = func.sum(case((is_settled, 0), else_=now.c.letters)).label("left")
+    settled = func.sum(case((is_settled, now.c.letters), else_=0)).label("settled")
+    mine = one_of(now.c.group_id, ids, connection.dialect.name)
+    rows = connection.execute(select(now.c.group_id, left, settled).where(mine).group_by(now.c.group_id))
+    return [row.group_id for row in rows if row.settled > 0 and row.left == active[row.group_id]]
 
 
 def _first_and_before(connection: Connection, ids: list[str], begin: datetime) -> Sequence[Any]:

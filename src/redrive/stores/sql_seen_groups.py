@@ -81,8 +81,8 @@ def _numbers(
 def _returns(connection: Connection, ids: Sequence[str], begin: datetime) -> dict[str, Return]:
     if not ids:
         return {}
-    recent = _groups_with(connection, ids, begin - QUIET, begin)
-    left_open = _groups_with(connection, ids, None, begin, only_open=True)
+    recent = groups_with(connection, ids, begin - QUIET, begin)
+    left_open = groups_with(connection, ids, None, begin, only_open=True)
     back = _came_back(connection, ids)
     found: dict[str, Return] = {}
     for each in ids:
@@ -95,7 +95,7 @@ def _returns(connection: Connection, ids: Sequence[str], begin: datetime) -> dic
     return found
 
 
-def _groups_with(
+def groups_with(
     connection: Connection, ids: Sequence[str], since: datetime | None, until: datetime, *, only_open: bool = False
 ) -> set[str]:
     """Those that have letters of the span. Both ends are whole hours, so that counters know all of it."""
