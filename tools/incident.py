@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -286,7 +286,7 @@ class Incident:
         return _entry(found).fingerprint.id
 
 
-async def _nobody(_message: Alert) -> None:
+async def _nobody(_message: Alert, _channels: Collection[str] | None) -> None:
     """There are no channels."""
 
 

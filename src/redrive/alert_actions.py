@@ -44,7 +44,9 @@ class AlertActions(Standing):
         return await self._change_incident(incident_id, IncidentChange.ACKNOWLEDGE, reason)
 
     async def snooze(self, incident_id: str, wait: Duration, reason: str = "") -> Incident:
-        """Nothing but its end is told of it for so long, also when it begins anew meanwhile."""
+        """Nothing but its end is told of it for so long, also when it begins anew meanwhile. If it is so when that
+        is over, it is told again.
+        """
         try:
             length = seconds(wait)
         except ValueError:
@@ -56,7 +58,7 @@ class AlertActions(Standing):
         )
 
     async def wake(self, incident_id: str, reason: str = "") -> Incident:
-        """It is no longer snoozed."""
+        """It is no longer snoozed: told again at once, if it is so."""
         return await self._change_incident(incident_id, IncidentChange.WAKE, reason)
 
     async def resolve_incident(self, incident_id: str, reason: str = "") -> Incident:

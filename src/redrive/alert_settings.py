@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,20 +10,30 @@ from msgspec.structs import replace
 from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, model_validator
 
 from redrive.alerts.alert import Severity
-from redrive.alerts.rule import BY_QUEUE, DEFAULTS, OF_PROCESSES, SAMPLED, AlertRule, RuleKind
+from redrive.alerts.rule import (
+    DEFAULTS,
+    MEANT_FOR,
+    OF_GROUPS,
+    OF_PROCESSES,
+    RESERVED,
+    SAMPLED,
+    AlertRule,
+    RuleKind,
+)
 from redrive.alerts.signing import key_of
+from redrive.duration import short
 from redrive.secret_url import HiddenUrl
 from redrive.section import Section
 from redrive.setting_values import (
     REQUIRED,
     SECRET,
     OptionalPositive,
+    OptionalSeconds,
     OptionalSecret,
     OptionalTimeout,
     Positive,
     QueueNames,
     RuleName,
-    Seconds,
     number,
     unset,
 )
@@ -31,11 +42,18 @@ if TYPE_CHECKING:
     from redrive.secret_text import SecretText
 
 
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://\S.*", re.DOTALL)
+"""What stands before :// is shown to people: it must not be the beginning of something secret."""
+
+
 def _url(value: Any) -> Any:
     if isinstance(value, HiddenUrl):
         return value
-    if not isinstance(value, str) or not value.partition("://")[2].strip():
-        raise ValueError("should be a URL such as 'slack://…', 'mailto://…' or 'https://…'")  # it may be a secret
+    if not isinstance(value, str) or not _URL.fullmatch(value.strip()):
+        # It is not quoted: it may be a secret.
+        raise ValueError(
+            "should be a URL such as 'slack://…', 'mailto://…' or 'https://…', in lower case before ://"
+        )
     return HiddenUrl(value.strip())
 
 
@@ -86,11 +104,11 @@ class AlertRuleSettings(Section):
     )
     at_least: OptionalPositive = None
     window: OptionalTimeout = None
-    cooldown: Seconds = 3600.0
+    cooldown: OptionalSeconds = None
     """From one beginning that was told to the next one about the same thing."""
     remind: OptionalTimeout = None
     """None: it is told once."""
-    at_most: Annotated[Positive, Field(le=100)] = 10
+    at_most: Annotated[Annotated[Positive, Field(le=100)] | None, BeforeValidator(unset)] = None
     """Told one by one within the cooldown; more are one message."""
     queues: QueueNames = ()
     """By name or `beginning*`. Empty: all."""
@@ -100,45 +118,57 @@ class AlertRuleSettings(Section):
 
     def rule(self, name: str) -> AlertRule:
         """ValueError for what makes no sense."""
-        kind = self.on or _kind(name)
-        usual = DEFAULTS[kind]
-        given = {key: getattr(self, key) for key in ("severity", "threshold", "at_least", "window")}
-        rule = replace(
-            usual,
-            name=name,
-            cooldown=self.cooldown,
-            remind=self.remind,
-            at_most=self.at_most,
-            queues=self.queues,
-            each_queue=self.each_queue,
-            channels=self.channels,
-            **{key: value for key, value in given.items() if value is not None},
-        )
+        kind = _kind(name, self.on)
+        given = {key: value for key in _OF_RULES if _is_given(value := getattr(self, key))}
+        for key in given:
+            if kind not in MEANT_FOR.get(key, DEFAULTS):
+                raise ValueError(
+                    f"rule {name!r} is on {kind}, and `{key}` says nothing about that: {_remedy(key)}"
+                )
+        rule = replace(DEFAULTS[kind], name=name, **given)
         _check(rule)
         return rule
 
 
-def _kind(name: str) -> RuleKind:
-    try:
-        return RuleKind(name)
-    except ValueError:
-        kinds = ", ".join(RuleKind)
-        raise ValueError(f"rule {name!r} should say what it is `on`: {kinds}") from None
+_OF_RULES = (
+    *("severity", "threshold", "at_least", "window", "cooldown", "remind", "at_most", "queues", "each_queue"),
+    "channels",
+)
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and value is not False and value != ()  # 0 is a value
+
+
+def _remedy(key: str) -> str:
+    meant = MEANT_FOR[key]
+    few = len(meant) <= len(DEFAULTS) / 2
+    return f"leave it out; it is for {', '.join(sorted(meant))}" if few else "leave it out"
+
+
+def _kind(name: str, on: RuleKind | None) -> RuleKind:
+    if name in RESERVED:
+        raise ValueError(f"no rule is named {name!r}: messages of that name are told by Redrive itself; rename it")
+    if name not in DEFAULTS and on is None:
+        raise ValueError(f"rule {name!r} should say what it is `on`: {', '.join(RuleKind)}")
+    if name in DEFAULTS and on not in {None, name}:
+        raise ValueError(f"rule {name!r} is on {name}, as everybody expects of it: give one on {on} another name")
+    return on or RuleKind(name)
 
 
 def _check(rule: AlertRule) -> None:
-    if rule.each_queue and rule.kind not in BY_QUEUE:
-        raise ValueError(f"rule {rule.name!r}: `each_queue` is for {', '.join(sorted(BY_QUEUE))}")
+    for pattern in rule.queues:
+        if "*" in pattern[:-1]:
+            raise ValueError(f"rule {rule.name!r}: {pattern!r} is no name and no `beginning*` of names")
     if rule.kind is RuleKind.FAILURE_RATE and rule.threshold >= 1:
         raise ValueError(f"rule {rule.name!r}: `threshold` is a share below 1, such as 0.1")
     if rule.kind in SAMPLED and not _SHORTEST <= rule.window <= _LONGEST:
         raise ValueError(f"rule {rule.name!r}: `window` is from one minute to one day")
     if rule.kind in OF_PROCESSES and rule.window > _LONGEST / 2:
         raise ValueError(f"rule {rule.name!r}: `window` is at most 12h; after a day nobody is expected any more")
-    if rule.queues and rule.kind in {RuleKind.STORE_DOWN, RuleKind.FAILED_RUN}:
-        raise ValueError(f"rule {rule.name!r} is not about queues: leave `queues` out")
 
 
+_LOOKING_BACK = (SAMPLED | OF_GROUPS | {RuleKind.FAILED_RUN}) - {RuleKind.CRITICAL}
 _SHORTEST, _LONGEST = 60.0, 86400.0
 """Of windows whose numbers are kept to be compared."""
 
@@ -171,6 +201,12 @@ class AlertSettings(Section):
     @model_validator(mode="after")
     def _coherent(self) -> AlertSettings:
         for rule in self.judged():
+            if self.every is not None and rule.kind in _LOOKING_BACK and rule.window < self.every:
+                every, window = short(self.every), short(rule.window)
+                raise ValueError(
+                    f"`every` is {every}, and rule {rule.name!r} looks back for {window} alone: what comes "
+                    "between would not be seen; look oftener, or give the rule a longer `window`"
+                )
             for name in rule.channels:
                 if name not in self.channels:
                     known = ", ".join(self.channels) or "none"

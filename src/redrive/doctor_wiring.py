@@ -99,6 +99,11 @@ def _parts(
         spool = partial(examine_spool, settings.spool.folder, max_bytes=settings.spool.max_size)
         return [*await aside(spool), *await aside(partial(examine_journal, settings.journal.path))]
 
+    async def alerts() -> list[Finding]:
+        from redrive.alerts_wiring import examine_undelivered  # noqa: PLC0415  only those who look load what tells
+
+        return await examine_undelivered(settings)
+
     async def disks() -> list[Finding]:
         return await aside(lambda: examine_disks(list(kept_by(settings))))
 
@@ -113,6 +118,7 @@ def _parts(
         Part("encryption", FoundAt.STORE, "the keys of what is sealed", keys),
         Part("spool", FoundAt.DISK, "spool and journal", ours),
         Part("disk", FoundAt.DISK, "the disks", disks),
+        Part("undelivered-alerts", FoundAt.DISK, "the outbox of alerts", alerts),
         Part("settings", FoundAt.SETTINGS, "the settings", values),
     )
 

@@ -171,11 +171,14 @@ class PublishRefused(RedriveError):
 
 
 class NotDelivered(RedriveError):
-    """Nobody was told, as far as is known. Permanent: trying again would not help."""
+    """Nobody was told, as far as is known. Permanent: trying again would not help. `again_in`: in how many seconds
+    the receiver wants to be asked again, if it has said so.
+    """
 
-    def __init__(self, text: str, *, permanent: bool, remedy: str = "") -> None:
+    def __init__(self, text: str, *, permanent: bool, remedy: str = "", again_in: float | None = None) -> None:
         super().__init__(text, remedy=remedy)
         self.permanent = permanent
+        self.again_in = again_in
 
 
 class TrailTooLong(RedriveError):

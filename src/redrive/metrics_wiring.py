@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from redrive.errors import Unreachable
+from redrive.errors import RedriveError, Unreachable
 from redrive.telemetry.address import Address
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 
     from prometheus_client import Metric
 
@@ -113,6 +113,8 @@ class ServerMetrics:
         self._clock = clock
         self._numbers: StoreNumbers | None = None
         self._known = True
+        self._undelivered: Callable[[], Awaitable[Mapping[str, int]]] | None = None
+        self._given_up: Mapping[str, int] | None = None
         self._beside: dict[str, Source] = {}
         self._of_parts: list[Metric] = []
         self._exposition = Exposition(self._of_store, lambda: self._of_parts)
@@ -127,6 +129,10 @@ class ServerMetrics:
         """As above."""
         self._beside["collector"] = _of_collector(collector)
 
+    def alerts(self, undelivered: Callable[[], Awaitable[Mapping[str, int]]]) -> None:
+        """As above: how many alerts each channel could not be given."""
+        self._undelivered = undelivered
+
     async def text(self) -> bytes:
         """At most a second old."""
         if self._telling is None or (self._telling.done() and self._is_old()):
@@ -139,8 +145,8 @@ class ServerMetrics:
 
     async def _tell(self) -> bytes:
         try:
-            self._numbers = await self._asked()
-            self._of_parts = [metric for source in self._beside.values() for metric in source()]
+            self._numbers, self._given_up = await self._asked(), await self._asked_for_undelivered()
+            self._of_parts = list(self._parts())
             # In a thread: five hundred queues take a fifth of a second, and the parts must not change meanwhile.
             return await asyncio.to_thread(self._exposition.text)
         finally:
@@ -163,6 +169,15 @@ class ServerMetrics:
             log.warning("the store's numbers are not told", **error_facts(error))
         self._known = False
 
+    async def _asked_for_undelivered(self) -> Mapping[str, int] | None:
+        if self._undelivered is None:
+            return None
+        try:
+            async with asyncio.timeout(_STORE_ANSWERS_WITHIN):
+                return await self._undelivered()
+        except (RedriveError, TimeoutError):
+            return None  # as above
+
     def _of_store(self) -> Iterator[Metric]:
         from redrive.telemetry.exposition import gauge  # noqa: PLC0415  as above
         from redrive.telemetry.store_metrics import store_metrics  # noqa: PLC0415  as above
@@ -172,3 +187,11 @@ class ServerMetrics:
         yield answers
         if self._numbers is not None:
             yield from store_metrics(self._numbers, now=self._clock.now())
+
+    def _parts(self) -> Iterable[Metric]:
+        from redrive.telemetry.alert_metrics import alert_metrics  # noqa: PLC0415  as above
+
+        if self._given_up is not None:
+            yield from alert_metrics(self._given_up)
+        for source in self._beside.values():
+            yield from source()

@@ -33,6 +33,8 @@ LARGEST_ANSWER = 64 * 1024
 PORTS = frozenset({443, 8443})
 _LONGEST_URL = 2048
 _LONGEST_HOST = 253
+_LONGEST_LATER = 40
+"""Characters of a Retry-After: a number, or a date as HTTP has it."""
 _NAME = re2.compile(r"([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 _PRINTABLE = re2.compile(r"[!-~]+")
 _USUAL = {"https": 443, "http": 80}
@@ -42,6 +44,8 @@ _REMEDY = "name an https address that is public, or allow its host in the settin
 class Answer(msgspec.Struct, frozen=True):
     status: int
     body: bytes
+    retry_after: str = ""
+    """As it stands in the header of that name; empty: there is none, or a strange one."""
 
     def __repr__(self) -> str:
         return f"Answer(status={self.status}, {len(self.body)} bytes)"
@@ -154,7 +158,9 @@ class Outgoing:
                     extensions={"sni_hostname": target.host},
                 ) as response,
             ):
-                return Answer(response.status_code, await _bounded(response.aiter_raw(), target.host))
+                body = await _bounded(response.aiter_raw(), target.host)
+                later = response.headers.get("retry-after", "")
+                return Answer(response.status_code, body, later if len(later) <= _LONGEST_LATER else "")
         except (httpx2.HTTPError, httpx2.InvalidURL, ssl.SSLError, OSError) as error:
             raise Unreachable(f"{target.host} cannot be asked: {type(error).__name__}") from None
 

@@ -1,6 +1,7 @@
 """What a worker or a collector tells the store of itself now and then, for whoever watches over all of them.
 
-A process that ends in good order takes its report away; one that is killed leaves it, and is missed.
+A process that ends in good order takes its report away; one that is killed leaves it, and is missed. What it says
+of a spool with letters in it stays in either case: they are there still.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, cast
 
 import structlog
+from msgspec.structs import replace
 
 from redrive.alerts.observed import ProcessReport, ProcessRole
 from redrive.clock import SystemClock, new_id
@@ -37,10 +39,12 @@ _PATIENCE = 5.0
 class Seen:
     """What a process looks like at a moment."""
 
-    def __init__(self, ready: Mapping[str, bool], spooled_bytes: int = 0) -> None:
+    def __init__(self, ready: Mapping[str, bool], spooled_bytes: int = 0, spool: str = "") -> None:
         self.ready = ready
         """By queue."""
         self.spooled_bytes = spooled_bytes
+        self.spool = spool
+        """Its folder."""
 
 
 class Reporter:
@@ -87,6 +91,7 @@ class Reporter:
             pid=os.getpid(),
             queues=tuple(seen.ready),
             unready={queue: now - since for queue, since in self._unready.items()},
+            spool=seen.spool,
             spooled_bytes=seen.spooled_bytes,
             spooled_for=None if self._spooled is None else now - self._spooled,
         )
@@ -94,7 +99,11 @@ class Reporter:
     async def say_goodbye(self) -> None:
         try:
             async with asyncio.timeout(_PATIENCE):
-                await self._store.say_goodbye(self._id)
+                last = self.report()
+                if last.spooled_for is None:
+                    await self._store.say_goodbye(self._id)
+                else:
+                    await self._store.report(replace(last, queues=(), unready={}))
         except (RedriveError, TimeoutError) as error:
             log.warning("the store was not told that this process ends", **error_facts(error))
 
@@ -104,7 +113,8 @@ async def of_worker(worker: Worker, clock: Clock | None = None) -> AsyncIterator
     """Meanwhile it reports."""
 
     def look() -> Seen:
-        return Seen({each.queue: each.ready for each in worker.consumers}, worker.spooled().bytes)
+        spooled = worker.spooled()
+        return Seen({each.queue: each.ready for each in worker.consumers}, spooled.bytes, spooled.folder)
 
     async with _reporting(ProcessRole.WORKER, look, cast("AlertStore", worker.store), clock):
         yield

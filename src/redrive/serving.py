@@ -311,7 +311,7 @@ def _upkeep(parts: Parts) -> list[Coroutine[Any, Any, None]]:
     async def alert() -> None:
         from redrive.alerts_wiring import serve_alerts  # noqa: PLC0415  only those who tell load what tells
 
-        await serve_alerts(parts.settings, parts.store, parts.clock)
+        await serve_alerts(parts.settings, parts.store, parts.clock, on_undelivered=parts.metrics.alerts)
 
     async def retain() -> None:
         await serve_retention(parts.settings, parts.store, parts.clock)

@@ -23,18 +23,18 @@ import structlog
 from msgspec.structs import replace
 
 from redrive import faults
-from redrive.alerts.conditions import SILENT_AFTER
+from redrive.alerts.conditions import SILENT_AFTER, conditions
+from redrive.alerts.explaining import SLACK
 from redrive.alerts.incident import handed_over
 from redrive.alerts.judging import LOOKED_AT, judge
-from redrive.alerts.observed import Observed
-from redrive.alerts.rule import SAMPLED, RuleKind
+from redrive.alerts.observed import MOST_RECENT, Observed
+from redrive.alerts.rule import BY_QUEUE, SAMPLED, RuleKind
 from redrive.errors import RedriveError, Unreachable
-from redrive.letter_query import MAX_PAGE
 from redrive.reporting import REPORT_EVERY
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from redrive.alerts.alert import Alert
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from redrive.alerts.store_watch import StoreWatch
     from redrive.clock import Clock
     from redrive.dead_letter import FailureGroup
-    from redrive.insights import SeenGroup
     from redrive.privacy.maskers import Maskers
     from redrive.stores import Store
 
@@ -53,7 +52,7 @@ log = structlog.get_logger("redrive.alerts")
 DUTY = "alerts"
 LEASE = 60.0
 KEPT = timedelta(days=30)
-"""Incidents that are over."""
+"""Incidents that are over, and what was said of spools that nobody uses any more."""
 MISSED_FOR = timedelta(days=1)
 """Processes that say nothing any more; then nobody expects them."""
 
@@ -61,12 +60,11 @@ _SAMPLES, _MOST_SAMPLES = 120, 1000
 _PATIENCE = 5.0
 """Seconds for the last word: a store that is away holds up nobody's end."""
 _SEEN_GROUPS = 200
-_RECENT_LETTERS = 50_000
 
 
 class Watch:
-    """`tell` hands a message over, for the channels of its rule. `holder`: a name that no other process has.
-    `every`: seconds from one round to the next.
+    """`tell` hands a message over, for these channels (none of them: all; None: those of its rule). `holder`: a
+    name that no other process has. `every`: seconds from one round to the next.
     """
 
     def __init__(
@@ -74,7 +72,7 @@ class Watch:
         rules: Sequence[AlertRule],
         *,
         store: Store,
-        tell: Callable[[Alert], Awaitable[None]],
+        tell: Callable[[Alert, Collection[str] | None], Awaitable[None]],
         masks: Maskers,
         clock: Clock,
         holder: str,
@@ -93,7 +91,8 @@ class Watch:
         self._sits_out_until = float("-inf")
         self._looked_at: datetime | None = None
         self._steady_since: datetime | None = None
-        self._cooldown = timedelta(seconds=max((rule.cooldown for rule in rules), default=0.0))
+        # What is over is remembered for as long as it may not be told again, or be taken for new again.
+        self._remembered = timedelta(seconds=max((max(each.flood, each.window) for each in rules), default=0.0))
 
     async def serve(self) -> None:
         """Until it is cancelled."""
@@ -145,7 +144,7 @@ class Watch:
             self._steady_since = None
             return None
         steady = self._is_steady(now)
-        known = await self._store.incidents_to_judge(since=now - self._cooldown)
+        known = await self._store.incidents_to_judge(since=now - self._remembered)
         known = await self._hand_over(known)
         observed = await self._observe(now, known, steady=steady)
         found = await self._save(judge(self._rules, observed, known, mask=self._masks.general.text))
@@ -168,18 +167,18 @@ class Watch:
         # Whoever was suspended meanwhile must not tell after another one what that one knows better.
         if not untold or not await self._store.hold_duty(DUTY, holder=self._holder, lease=self._lease):
             return list(incidents)
-        done = [
-            handed_over(each) for each in untold if each.message is not None and await self._told(each.message)
-        ]
+        done = [handed_over(each) for each in untold if await self._told(each)]
         faults.point("alerts.handed_over")
         saved = {each.key: each for each in await self._save(done)}
         if len(done) < len(untold):
             await self._sit_out()
         return [saved.get(each.key, each) for each in incidents]
 
-    async def _told(self, message: Alert) -> bool:
+    async def _told(self, incident: Incident) -> bool:
+        if incident.message is None:
+            return True
         try:
-            await self._tell(message)
+            await self._tell(incident.message, incident.channels)
         except RedriveError as error:
             log.error("an alert could not be put into the outbox, it will be tried again", **error_facts(error))  # noqa: TRY400  no payloads
             return False
@@ -198,17 +197,21 @@ class Watch:
     # What rules look at
 
     async def _observe(self, now: datetime, known: Sequence[Incident], *, steady: bool) -> Observed:
-        seen = {window: await self._seen(now, window) for window in self._windows(*_OF_SEEN)}
-        recent = {
-            window: await self._store.recent_by_group(now - timedelta(seconds=window), at_most=_RECENT_LETTERS)
-            for window in self._windows(RuleKind.ACCELERATING_GROUP)
+        new = {
+            window: await self._store.new_groups(now - timedelta(seconds=window), limit=LOOKED_AT)
+            for window in self._windows(RuleKind.NEW_GROUP)
         }
+        returned = {
+            window: await self._store.returned_groups(now - timedelta(seconds=window), limit=LOOKED_AT)
+            for window in self._windows(RuleKind.RETURNING_GROUP)
+        }
+        recent = {window: await self._recent(now, window) for window in self._windows(RuleKind.ACCELERATING_GROUP)}
         critical = await self._store.critical_groups(limit=LOOKED_AT) if self._has(RuleKind.CRITICAL) else {}
         firing = [each.group_id for each in known if each.is_firing and each.group_id]
         named = [*firing, *critical, *_most(recent)]
-        groups = {each.group.id: each.group for found in seen.values() for each in found}
-        groups |= await self._groups([each for each in named if each not in groups])
-        return Observed(
+        named += [each for found in new.values() for each in found.ids]
+        named += [each for found in returned.values() for each in found]
+        observed = Observed(
             at=now,
             samples=await self._samples(),
             oldest={
@@ -216,14 +219,23 @@ class Watch:
                 for rule in self._rules
                 if rule.kind is RuleKind.AGE
             },
-            seen=seen,
+            new=new,
+            returned=returned,
             recent=recent,
             critical=critical,
-            groups=groups,
+            groups=await self._groups(named),
             runs=await self._failed_runs(now),
-            processes=tuple(await self._store.processes(since=now - MISSED_FOR)),
+            processes=tuple(await self._store.processes(since=now - MISSED_FOR, spools_since=now - KEPT)),
             steady=steady,
         )
+        too_many = {
+            rule.window for rule in self._rules if rule.kind in BY_QUEUE and conditions(rule, observed, ())
+        }
+        lately = {window: await self._recent(now, window + SLACK) for window in too_many}
+        return replace(observed, lately=lately)
+
+    async def _recent(self, now: datetime, seconds: float) -> Mapping[str, int]:
+        return await self._store.recent_by_group(now - timedelta(seconds=seconds), at_most=MOST_RECENT)
 
     def _windows(self, *kinds: RuleKind) -> set[float]:
         return {rule.window for rule in self._rules if rule.kind in kinds}
@@ -240,17 +252,9 @@ class Watch:
         # One that lies before the longest window is needed too.
         return tuple(await self._store.take_sample(keep=longest + 2 * (every + self._every), every=every))
 
-    async def _seen(self, now: datetime, window: float) -> tuple[SeenGroup, ...]:
-        since = now - timedelta(seconds=window)
-        found = await self._store.seen_groups(since, now, limit=MAX_PAGE)
-        return tuple(replace(each, group=self._masked(each.group)) for each in found)
-
     async def _groups(self, ids: Sequence[str]) -> dict[str, FailureGroup]:
         found = await self._store.groups_named(ids) if ids else {}
-        return {group_id: self._masked(group) for group_id, group in found.items()}
-
-    def _masked(self, group: FailureGroup) -> FailureGroup:
-        return self._masks.for_queue(group.queue).group(group)
+        return {group_id: self._masks.for_queue(group.queue).group(group) for group_id, group in found.items()}
 
     async def _failed_runs(self, now: datetime) -> tuple[EndedRun, ...]:
         windows = self._windows(RuleKind.FAILED_RUN)
@@ -258,9 +262,6 @@ class Watch:
             return ()
         since = now - timedelta(seconds=max(windows))
         return tuple(await self._store.failed_runs(since=since, limit=LOOKED_AT))
-
-
-_OF_SEEN = (RuleKind.NEW_GROUP, RuleKind.RETURNING_GROUP)
 
 
 def _most(recent: Mapping[float, Mapping[str, int]]) -> list[str]:

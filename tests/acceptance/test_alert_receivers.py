@@ -19,7 +19,7 @@ from redrive.alerts.apprise_channel import AppriseChannel
 from redrive.alerts.texts import Texts
 from redrive.errors import ConfigurationError, NotDelivered
 from support.alert_receivers import Receiver, black_hole, endless, proxy_to, receiving_mail
-from support.alerts import GROUP, raised, resolved
+from support.alerts import GROUP, INCIDENT, raised, resolved
 from support.certificates import Certificates, make_certificates
 from support.listener import http, listening
 from support.loopback_ports import free_ports
@@ -30,7 +30,8 @@ LINK = f"https://redrive.example.org/groups/{GROUP}"
 SLACK = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
 ROUTING_KEY, API_KEY = "r0ut1ngk3yr0ut1ngk3yr0ut1ngk3y00", "ap1k3y"
 PAGERDUTY = f"pagerduty://{ROUTING_KEY}@{API_KEY}"
-NAMES = ("hooks.slack.com", "events.pagerduty.com")
+TEAMS = "workflows://prod-00.westeurope.logic.azure.com/0123456789abcdef/s1gnatures1gnature"
+NAMES = ("hooks.slack.com", "events.pagerduty.com", "prod-00.westeurope.logic.azure.com")
 
 
 def channel(url: str, **options: float) -> AppriseChannel:
@@ -87,6 +88,7 @@ async def test_pagerduty_gets_one_incident_by_its_dedup_key_and_its_end(
                 "per minute": "40",
                 "queue": "orders",
                 "rule": "new_group",
+                "alert": INCIDENT,
                 "environment": "production",
                 "since": "2026-03-01 12:00:00 UTC",
             },
@@ -119,16 +121,67 @@ async def test_slack_gets_a_message_of_its_format_with_counts_and_link(
     begun, over = slack.told
     assert begun.line == "POST /services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ HTTP/1.1"
     assert begun.headers["content-type"].startswith("application/json")
-    assert set(begun.json) <= {"attachments", "mrkdwn", "username", "channel", "icon_url", "text"}
-    [attachment] = begun.json["attachments"]
-    assert set(attachment) <= {"title", "text", "color", "footer", "ts"}
-    assert attachment["title"] == "[critical] TimeoutError: no answer from [masked] (production)"
-    assert attachment["text"] == TEXTS.body(alert)
-    assert attachment["footer"] == "Redrive"
-    assert "letters: 10,000" in attachment["text"]
-    assert attachment["text"].endswith(LINK)
-    assert over.json["attachments"][0]["title"].startswith("[resolved, was critical] ")
-    assert attachment["color"] != over.json["attachments"][0]["color"]
+    first, last = begun.json, over.json
+    assert all(isinstance(each["attachments"][0].pop("ts"), float) for each in (first, last))
+    assert first == {
+        "mrkdwn": False,
+        "attachments": [
+            {
+                "title": "[critical] TimeoutError: no answer from [masked] (production)",
+                "text": "TimeoutError: no answer from [masked]\n\n"
+                "letters: 10,000\nper minute: 40\nqueue: orders\nrule: new_group\n"
+                f"alert: {INCIDENT}\nenvironment: production\nsince: 2026-03-01 12:00:00 UTC\n\n"
+                f"To acknowledge or snooze it: https://redrive.example.org/alerts/{INCIDENT}\n\n{LINK}",
+                "color": "#A32037",
+                "footer": "Redrive",
+            }
+        ],
+    }
+    assert last == {
+        "mrkdwn": False,
+        "attachments": [
+            {
+                "title": "[resolved, was critical] TimeoutError: no answer from [masked] (production)",
+                "text": TEXTS.body(resolved(alert)),
+                "color": "#3AA337",
+                "footer": "Redrive",
+            }
+        ],
+    }
+
+
+async def test_teams_gets_an_adaptive_card_by_a_workflow(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As learn.microsoft.com has "Post a message when a webhook request is received"."""
+    alert = raised()
+    async with services(certificates, monkeypatch, "202 Accepted") as (teams, wanted):
+        await channel(TEAMS).deliver(alert)
+        await channel(TEAMS).deliver(resolved(alert))
+
+    assert wanted == ["prod-00.westeurope.logic.azure.com:443"] * 2
+    begun, over = teams.told
+    assert begun.line.startswith("POST /workflows/0123456789abcdef/triggers/manual/paths/invoke?")
+    card = begun.json
+    title, body = card["attachments"][0]["content"].pop("body")
+    assert card == {
+        "type": "message",
+        "attachments": [
+            {
+                "contentType": "application/vnd.microsoft.card.adaptive",
+                "contentUrl": None,
+                "content": {
+                    "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+                    "type": "AdaptiveCard",
+                    "version": "1.4",
+                    "msteams": {"width": "full"},
+                },
+            }
+        ],
+    }
+    assert title["text"] == "[critical] TimeoutError: no answer from [masked] (production)"
+    assert body["text"].replace("\\", "") == TEXTS.body(alert)  # what Markdown would read is escaped
+    assert over.json["attachments"][0]["content"]["body"][0]["text"].startswith("[resolved, was critical] ")
 
 
 async def test_a_title_that_calls_the_whole_channel_is_only_text_in_slack(

@@ -171,7 +171,8 @@ def test_a_worker_that_is_killed_is_missed_and_one_that_is_stopped_is_not(desk: 
 
 
 async def _reports(store: Any, _transport: Any) -> int:
-    return len(await store.processes(since=datetime.now(UTC) - timedelta(hours=1)))
+    since = datetime.now(UTC) - timedelta(hours=1)
+    return len(await store.processes(since=since, spools_since=since))
 
 
 def test_one_channel_that_could_never_send_is_no_reason_not_to_tell_by_the_others(

@@ -13,6 +13,7 @@ from redrive.clock import new_id
 SINCE = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 AT = datetime(2026, 3, 1, 12, 5, tzinfo=UTC)
 GROUP = "01957f00-0000-7000-8000-000000000001"
+INCIDENT = "01957f00-0000-7000-8000-00000000000a"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105  the example of Standard Webhooks
 
 
@@ -29,6 +30,7 @@ def raised(key: str = f"new_group/{GROUP}", **facts: Any) -> Alert:
         "since": SINCE,
         "at": AT,
         "path": f"/groups/{GROUP}",
+        "incident_id": INCIDENT,
     }
     return Alert(**{**usual, "dedup_key": key, **facts})
 

@@ -12,15 +12,17 @@ from redrive.alerts.conditions import Condition, conditions, key_of
 from redrive.alerts.observed import (
     Attempts,
     EndedRun,
+    NewGroups,
     Observed,
     ProcessReport,
     ProcessRole,
     Reported,
+    Returned,
     Sample,
 )
 from redrive.alerts.rule import DEFAULTS, AlertRule, RuleKind
 from redrive.dead_letter import FailureGroup
-from redrive.insights import Appearance, Return, SeenGroup
+from redrive.insights import Return
 from redrive.run import RunStatus
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -149,19 +151,20 @@ def test_the_oldest_letter_is_told_when_it_has_waited_too_long() -> None:
 # Groups
 
 
-def seen(appearance: Appearance, why: Return | None = None, **facts: Any) -> dict[str, Any]:
-    found = group(**facts)
-    each = SeenGroup(group=found, letters=3, appearance=appearance, why=why)
-    return {"seen": {3600.0: (each,)}, "groups": {found.id: found}}
+def back(why: Return, **facts: Any) -> dict[str, Any]:
+    return {"returned": {3600.0: {"g1": Returned(why, **facts)}}, "groups": {"g1": group()}}
+
+
+NEW: dict[str, Any] = {"new": {3600.0: NewGroups(("g1",))}, "groups": {"g1": group()}}
 
 
 def test_a_new_failure_is_told_with_its_title_and_its_page() -> None:
-    (found,) = so(rule(RuleKind.NEW_GROUP), **seen(Appearance.NEW))
+    (found,) = so(rule(RuleKind.NEW_GROUP), **NEW)
 
     assert (found.title, found.group_id, found.path) == ("New failure: TimeoutError", "g1", "/groups/g1")
     assert found.counts == {"letters": 3}
-    assert not so(rule(RuleKind.NEW_GROUP), **seen(Appearance.KNOWN))
-    assert not so(rule(RuleKind.NEW_GROUP), **seen(Appearance.RETURNING, Return.QUIET))
+    assert not so(rule(RuleKind.NEW_GROUP), groups={"g1": group()})
+    assert not so(rule(RuleKind.NEW_GROUP), **NEW | back(Return.SETTLED)), "it is back, and told as that"
 
 
 def test_a_new_failure_lasts_until_nothing_of_it_is_left_however_long_ago_it_was_new() -> None:
@@ -182,8 +185,10 @@ def test_a_new_failure_lasts_until_nothing_of_it_is_left_however_long_ago_it_was
     ],
 )
 def test_a_failure_that_returns_is_told_with_the_reason(why: Return, told: str) -> None:
-    (found,) = so(rule(RuleKind.RETURNING_GROUP), **seen(Appearance.RETURNING, why))
-    assert found.title == f"{told}: TimeoutError"
+    (found,) = so(rule(RuleKind.RETURNING_GROUP), **back(why))
+    assert (found.title, found.at_once) == (f"{told}: TimeoutError", False)
+    (found,) = so(rule(RuleKind.RETURNING_GROUP), **back(why, by_hand=True))
+    assert found.at_once
 
 
 def test_a_known_failure_accelerates_when_it_fails_more_often_than_the_day_before() -> None:
@@ -200,6 +205,15 @@ def test_a_failure_that_was_quiet_needs_some_letters_to_accelerate_and_a_new_one
     assert so(wanted, recent={900.0: {"g1": 20}}, groups={"g1": group()})
     assert not so(wanted, recent={900.0: {"g1": 19}}, groups={"g1": group()})
     assert not so(wanted, recent={900.0: {"g1": 500}}, groups={"g1": group(first_seen=ago(3599))})
+
+
+def test_a_failure_that_comes_steadily_since_shortly_before_the_hour_does_not_accelerate() -> None:
+    wanted, began = rule(RuleKind.ACCELERATING_GROUP), ago(3600)
+    steady = group(first_seen=began, trend=(0,) * 22 + (500, 5500))  # 100 a minute, of which 500 before the hour
+    faster = group(first_seen=began, trend=(0,) * 22 + (100, 1100 + 1500))
+
+    assert not so(wanted, recent={900.0: {"g1": 1500}}, groups={"g1": steady})
+    assert so(wanted, recent={900.0: {"g1": 1500}}, groups={"g1": faster})
 
 
 def test_critical_failures_are_told_by_group() -> None:
@@ -240,6 +254,34 @@ def test_a_spool_in_use_is_told_by_host_when_it_lasts() -> None:
     assert (found.subject, found.counts) == ("h1", {"bytes": 70})
     assert not so(rule(RuleKind.SPOOL), processes=(reported(NOW, **spooling | {"spooled_for": 59.0}),))
     assert not so(rule(RuleKind.SPOOL), processes=(reported(NOW),))
+
+
+def test_of_one_spool_whoever_reported_last_is_believed() -> None:
+    spooling = {"role": ProcessRole.WORKER, "spool": "/spool", "spooled_bytes": 70, "spooled_for": 600.0}
+    empty = spooling | {"spooled_bytes": 0, "spooled_for": None}
+    killed = reported(ago(300), **spooling)
+
+    assert so(rule(RuleKind.SPOOL), processes=(killed,))
+    assert not so(rule(RuleKind.SPOOL), processes=(killed, reported(NOW, id="p2", **empty)))
+    assert so(rule(RuleKind.SPOOL), processes=(killed, reported(NOW, id="p2", **empty | {"spool": "/other"})))
+    assert so(rule(RuleKind.SPOOL), processes=(killed, reported(NOW, id="p2", **empty | {"host": "h2"})))
+    collector = reported(NOW, id="p2", host="h1", spool="")
+    assert so(rule(RuleKind.SPOOL), processes=(killed, collector)), "collectors have no spool"
+
+
+def test_a_worker_that_has_just_begun_shortens_no_time_that_letters_lie_in_a_spool() -> None:
+    spooling = {"role": ProcessRole.WORKER, "spooled_bytes": 70}
+    killed, successor = reported(ago(50), **spooling, spooled_for=20.0), reported(NOW, **spooling, spooled_for=0.0)
+
+    assert so(rule(RuleKind.SPOOL), processes=(killed, successor))
+    assert not so(rule(RuleKind.SPOOL), processes=(successor,))
+
+
+def test_a_spool_that_nobody_uses_any_more_is_told_by_rules_about_any_queue() -> None:
+    left = reported(ago(86400), role=ProcessRole.WORKER, queues=(), spooled_bytes=70, spooled_for=20.0)
+
+    assert so(rule(RuleKind.SPOOL, queues=("mails",)), processes=(left,))
+    assert not so(rule(RuleKind.WORKER_DOWN), processes=(left,))
 
 
 def test_a_collector_is_missed_when_it_says_nothing_or_cannot_work() -> None:

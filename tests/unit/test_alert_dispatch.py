@@ -5,21 +5,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
+from redrive.alert_settings import AlertSettings, ChannelSettings
 from redrive.alerts.alert import Alert, Severity
 from redrive.alerts.channels import Channel
-from redrive.alerts.dispatch import Dispatcher, Line
+from redrive.alerts.dispatch import LONGEST_ASKED, Dispatcher, Line
+from redrive.alerts.incident import Incident
 from redrive.alerts.outbox import Outbox
 from redrive.alerts.texts import Texts
 from redrive.alerts.webhook import Webhook
+from redrive.alerts_wiring import dispatching as serving
+from redrive.alerts_wiring import examine_undelivered, serve_alerts, undelivered
 from redrive.errors import NotDelivered, Unreachable
+from redrive.finding import FindingLevel
+from redrive.metrics_wiring import ServerMetrics
 from redrive.outgoing import Outgoing
-from redrive.stores import open_store
+from redrive.settings import Settings
+from redrive.stores import Store, open_store
 from redrive.testing.clock import ManualClock
+from redrive.testing.store_contract_alerts import an_incident
 from support.alert_receivers import Receiver, black_hole
 from support.alerts import AT, SECRET, raised, resolved
 from support.dead_letters import dead
@@ -61,11 +71,17 @@ def away() -> NotDelivered:
 
 @asynccontextmanager
 async def dispatching(
-    folder: Path, channels: Mapping[str, Channel], clock: ManualClock, *, attempts: int = 3, waiting: int = 100
+    folder: Path,
+    channels: Mapping[str, Channel],
+    clock: ManualClock,
+    *,
+    attempts: int = 3,
+    waiting: int = 100,
+    **given: Any,
 ) -> AsyncIterator[tuple[Dispatcher, Outbox]]:
     outbox = Outbox(folder / "alerts.db", waiting=waiting)
     lines = {name: Line(channel) for name, channel in channels.items()}
-    dispatcher = Dispatcher(lines, outbox, clock=clock, attempts=attempts, dice=lambda: 1.0)
+    dispatcher = Dispatcher(lines, outbox, clock=clock, attempts=attempts, dice=lambda: 1.0, **given)
     running = asyncio.create_task(dispatcher.run())
     try:
         yield dispatcher, outbox
@@ -119,6 +135,16 @@ async def test_what_is_not_taken_is_tried_again_after_waits_that_grow(tmp_path: 
         await passes(clock, 0.2)
         await until(lambda: channel.taken)
     assert len({alert.id for alert in channel.tried}) == 1
+
+
+@pytest.mark.parametrize(("asked", "waits"), [(120.0, 120), (1.0, 2), (1e9, LONGEST_ASKED)])
+async def test_a_receiver_is_left_alone_for_as_long_as_it_asks_within_bounds(
+    tmp_path: Path, asked: float, waits: float
+) -> None:
+    channel, clock = Scripted(NotDelivered("busy", permanent=False, again_in=asked)), ManualClock(AT)
+    async with dispatching(tmp_path, {"ops": channel}, clock) as (dispatcher, outbox):
+        await dispatcher.hand_over(raised())
+        await until(lambda: _waits_after(outbox, AT.timestamp() + waits - 1))
 
 
 async def test_after_the_last_attempt_it_is_undelivered_and_the_next_one_is_tried(tmp_path: Path) -> None:
@@ -285,6 +311,128 @@ async def test_an_outbox_that_fails_is_told_to_whoever_raises_and_the_couriers_l
             await passes(clock, 5)
             await until(lambda: channel.taken)
     assert logs[0]["event"] == "alerts wait: the outbox fails"
+
+
+async def test_one_failed_look_at_the_outbox_ends_no_delivery(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[str] = []
+    next_due = Outbox.next_due
+
+    async def fails_once(outbox: Outbox, channel: str) -> float | None:
+        if not failed:
+            failed.append(channel)
+            raise Unreachable("the disk is away")
+        return await next_due(outbox, channel)
+
+    monkeypatch.setattr(Outbox, "next_due", fails_once)
+    channels, clock = {"ops": Scripted(), "mail": Scripted()}, ManualClock(AT)
+    async with dispatching(tmp_path, channels, clock) as (dispatcher, _):
+        await until(lambda: failed)
+        await dispatcher.hand_over(raised())
+        while not all(each.taken for each in channels.values()):
+            await passes(clock, 5)
+
+
+async def test_what_is_out_of_date_is_not_sent_behind_what_another_server_told(tmp_path: Path) -> None:
+    """Its outbox knows nothing of ours: at PagerDuty, an incident would be open again for ever."""
+    channel, clock, over = Scripted(away()), ManualClock(AT), []
+
+    async def is_current(alert: Alert) -> bool:
+        return alert.id not in over
+
+    async with dispatching(tmp_path, {"ops": channel}, clock, is_current=is_current) as (dispatcher, outbox):
+        first = raised("a")
+        await dispatcher.hand_over(first)
+        await until(lambda: channel.tried)
+        over.append(first.id)
+        await dispatcher.hand_over(raised("b"))
+        while not channel.taken:
+            await passes(clock, 5)
+        await until(lambda: _waits_no_more(outbox))
+    assert [each.dedup_key for each in channel.tried] == ["a", "b"]
+
+
+async def _waits_no_more(outbox: Outbox) -> bool:
+    figures = (await outbox.figures())["ops"]
+    return (figures.waiting, figures.undelivered) == (0, 0)
+
+
+async def test_whether_an_alert_is_out_of_date_is_asked_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Kept:
+        async def incident(self, incident_id: str) -> Incident | None:
+            last = raised(incident_id=incident_id)
+            return an_incident("a", id=incident_id, last_message=last.id if incident_id == "over" else "")
+
+    channel = Scripted()
+    monkeypatch.setattr("redrive.alerts_wiring._lines", lambda _settings: {"ops": Line(channel)})
+    settings = Settings(alerts=AlertSettings(outbox=tmp_path / "alerts.db"))
+    async with serving(settings, cast("Store", Kept()), ManualClock(AT)) as dispatcher:
+        for incident_id in ("over", "goes on", ""):
+            await dispatcher.hand_over(raised(f"key of {incident_id}", incident_id=incident_id))
+        await until(lambda: len(channel.taken) == 2)
+    assert [each.incident_id for each in channel.taken] == ["goes on", ""]
+
+
+async def test_what_nobody_can_say_to_be_out_of_date_is_sent(tmp_path: Path) -> None:
+    async def is_current(_alert: Alert) -> bool:
+        raise Unreachable("the store is away")
+
+    channel = Scripted()
+    async with dispatching(tmp_path, {"ops": channel}, ManualClock(AT), is_current=is_current) as (dispatcher, _):
+        await dispatcher.hand_over(raised())
+        await until(lambda: channel.taken)
+
+
+async def test_when_nobody_carries_alerts_out_any_more_whoever_serves_them_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is begun anew, instead of being silent for ever."""
+
+    async def broken(_dispatcher: Dispatcher) -> None:
+        raise RuntimeError("unforeseen")
+
+    class Hanging:
+        async def take_duty(self, *_given: Any, **_more: Any) -> None:
+            await asyncio.Event().wait()
+
+        async def end_duty(self, *_given: Any, **_more: Any) -> None: ...
+
+    monkeypatch.setattr(Dispatcher, "run", broken)
+    settings = Settings(alerts=AlertSettings(outbox=tmp_path / "alerts.db"))
+    with pytest.raises(ExceptionGroup):
+        await serve_alerts(settings, cast("Store", Hanging()), ManualClock(AT))
+
+
+async def test_what_was_given_up_is_told_by_the_doctor_and_by_a_metric(tmp_path: Path) -> None:
+    settings = Settings(alerts=AlertSettings(outbox=tmp_path / "alerts.db", channels={"mail": CHANNEL}))
+    assert await examine_undelivered(settings) == []
+    assert not (tmp_path / "alerts.db").exists()
+    channel = Scripted(NotDelivered("refused", permanent=True))
+    async with dispatching(tmp_path, {"ops": channel}, ManualClock(AT)) as (dispatcher, outbox):
+        await dispatcher.hand_over(raised())
+        await until(outbox.undelivered)
+        metrics = ServerMetrics(cast("Store", Away()), ManualClock(AT))
+        metrics.alerts(partial(undelivered, settings, outbox))
+        lines = (await metrics.text()).decode().splitlines()
+
+    assert 'redrive_alerts_undelivered{channel="mail"} 0.0' in lines
+    assert 'redrive_alerts_undelivered{channel="ops"} 1.0' in lines
+    (finding,) = await examine_undelivered(settings)
+    assert (finding.check, finding.level) == ("undelivered-alerts", FindingLevel.WARN)
+    assert finding.what == "channel ops did not take 1 alert: nobody was told by it"
+
+
+CHANNEL = ChannelSettings(url="https://hooks.example.org/", secret=SECRET)  # type: ignore[arg-type]  # as in a file
+
+
+class Away:
+    """A fake store that is away."""
+
+    async def numbers(self) -> None:
+        raise Unreachable("it is away")
 
 
 async def test_the_end_comes_after_the_beginning(tmp_path: Path) -> None:

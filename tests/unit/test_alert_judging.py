@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,16 +10,17 @@ import pytest
 from msgspec.structs import replace
 
 from redrive.alerts.alert import Alert, Severity, State
-from redrive.alerts.incident import Incident, IncidentChange, IncidentStatus, changed, handed_over
+from redrive.alerts.incident import Incident, IncidentChange, IncidentStatus, changed, handed_over, is_newest
 from redrive.alerts.judging import LOOKED_AT, judge, key_of_many
-from redrive.alerts.observed import Observed, ProcessReport, ProcessRole, Reported
+from redrive.alerts.observed import NewGroups, Observed, ProcessReport, ProcessRole, Reported, Returned
 from redrive.alerts.rule import DEFAULTS, AlertRule, RuleKind
 from redrive.dead_letter import FailureGroup
 from redrive.errors import Refused
+from redrive.insights import Return
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = 3600.0
-CRITICAL = DEFAULTS[RuleKind.CRITICAL]
+CRITICAL = replace(DEFAULTS[RuleKind.CRITICAL], cooldown=HOUR)
 
 
 def group(number: int) -> FailureGroup:
@@ -108,6 +110,19 @@ def test_what_begins_again_within_the_cooldown_is_told_when_that_is_over() -> No
     assert house.look({1: 1}, later=HOUR) == ["raised critical/g0001"]
 
 
+def test_without_a_cooldown_it_is_told_whenever_it_begins_and_a_flood_is_bounded_all_the_same() -> None:
+    house = House(DEFAULTS[RuleKind.CRITICAL])
+    house.look({1: 1})
+    house.look({})
+    assert house.look({1: 1}) == ["raised critical/g0001"]
+
+    house.look(dict.fromkeys(range(200), 1))
+    before = len(house.told)
+    for more in range(201, 221):
+        house.look(dict.fromkeys(range(more), 1))
+    assert len(house.told) == before
+
+
 def test_a_clock_that_was_ahead_keeps_nobody_silent() -> None:
     house = House()
     house.look({1: 1}, later=86400 * 30)
@@ -144,10 +159,42 @@ def test_what_is_awake_again_is_told() -> None:
     house.look({1: 1})
     house.change(1, IncidentChange.SNOOZE, house.at + timedelta(days=5))
     house.look({})
-    house.look({1: 1}, later=2 * HOUR)
+    house.look({1: 1}, later=60)
     house.change(1, IncidentChange.WAKE)
 
     assert house.look({1: 1}) == ["raised critical/g0001"]
+    assert house.look({1: 1}) == []
+
+
+def test_what_goes_on_when_its_snooze_is_over_is_told_again_once() -> None:
+    house = House()
+    house.look({1: 1})
+    house.change(1, IncidentChange.SNOOZE, house.at + timedelta(hours=4))
+
+    assert house.look({1: 1}, later=4 * HOUR - 1) == []
+    assert house.look({1: 7}, later=1) == ["raised critical/g0001"]
+    assert house.told[-1].counts == {"letters": 7}
+    assert house.incidents["critical/g0001"].snoozed_until is None
+    assert house.look({1: 7}, later=4 * HOUR) == []
+
+
+def test_what_somebody_sees_to_while_it_is_snoozed_is_not_told_again() -> None:
+    house = House()
+    house.look({1: 1})
+    house.change(1, IncidentChange.SNOOZE, house.at + timedelta(hours=4))
+    house.change(1, IncidentChange.ACKNOWLEDGE)
+
+    assert house.look({1: 1}, later=5 * HOUR) == []
+    assert house.look({}) == ["resolved critical/g0001"]
+
+
+def test_a_snooze_that_was_over_before_it_began_anew_shortens_no_cooldown() -> None:
+    house = House(replace(CRITICAL, cooldown=2 * HOUR))
+    house.look({1: 1})
+    house.change(1, IncidentChange.SNOOZE, house.at + timedelta(minutes=10))
+    house.look({})
+
+    assert house.look({1: 1}, later=HOUR) == []
 
 
 def test_what_somebody_resolved_is_told_again_only_after_it_was_over() -> None:
@@ -241,6 +288,16 @@ def test_a_flood_of_names_fills_neither_the_store_nor_anybody_s_phone() -> None:
     assert len(house.incidents) == LOOKED_AT + 1  # those that are known stay the ones that are looked at
 
 
+def test_reminders_take_no_places_of_those_that_begin() -> None:
+    house = House(replace(CRITICAL, cooldown=HOUR, remind=600.0))
+    house.look(dict.fromkeys(range(10), 1))
+    for _ in range(6):
+        house.look(dict.fromkeys(range(10), 1), later=600)
+
+    told = house.look(dict.fromkeys(range(12), 1), later=10)
+    assert told == ["raised critical/g0010", "raised critical/g0011"]
+
+
 def test_whoever_was_told_by_itself_is_reminded_by_itself_and_told_of_the_end() -> None:
     house = House(replace(CRITICAL, remind=1800.0))
     first = house.look(dict.fromkeys(range(6), 1))
@@ -282,6 +339,68 @@ def test_what_has_no_place_any_more_is_counted_with_the_many() -> None:
     assert house.told[-1].counts == {"failures": LOOKED_AT - 10 + 5, "letters": LOOKED_AT - 10 + 5}
 
 
+# Failures that are new and those that are back
+
+
+def groups_of(*ids: str, returned: Mapping[str, Returned] | None = None, **given: Any) -> Observed:
+    open_ones = {each: replace(group(0), id=each, by_status={"PENDING": 1}) for each in (*ids, *(returned or ()))}
+    return Observed(groups=open_ones, returned={HOUR: returned or {}}, **given)
+
+
+NEW = DEFAULTS[RuleKind.NEW_GROUP]
+
+
+def test_new_failures_that_were_not_looked_at_one_by_one_are_counted_with_the_many() -> None:
+    ids = tuple(f"n{number}" for number in range(20))
+    new = {HOUR: NewGroups(ids, {"orders": 700, "mails": 5})}
+    found = judge([replace(NEW, queues=("orders",))], groups_of(*ids, at=NOW, new=new), [])
+
+    (many,) = [each for each in found if each.key == key_of_many("new_group")]
+    assert many.counts["failures"] == 10 + 700
+    # Those that were told before are not counted twice, though newer ones have taken their place.
+    others = tuple(f"m{number}" for number in range(20))
+    later = {HOUR: NewGroups(others, {"orders": 720})}
+    again = judge(
+        [replace(NEW, queues=("orders",))],
+        groups_of(*ids, *others, at=NOW + timedelta(hours=1), new=later),
+        [handed_over(each) for each in found],
+    )
+    (many,) = [each for each in again if each.key == key_of_many("new_group")]
+    assert many.counts["failures"] == 10 + 10 + 700
+
+
+def test_a_failure_that_a_person_had_settled_is_told_as_back_at_once_and_never_as_new_again() -> None:
+    rules = [NEW, DEFAULTS[RuleKind.RETURNING_GROUP]]
+    kept: dict[str, Incident] = {}
+
+    def look(minutes: float, observed: Observed) -> list[str]:
+        found = judge(rules, replace(observed, at=NOW + timedelta(minutes=minutes)), list(kept.values()))
+        kept.update({each.key: handed_over(each) for each in found})
+        return [f"{each.message.state} {each.rule}" for each in found if each.message is not None]
+
+    new = {HOUR: NewGroups(("g",))}
+    settled, back = groups_of(at=NOW), {"g": Returned(Return.SETTLED, by_hand=True)}
+    assert look(5, groups_of("g", at=NOW, new=new)) == ["raised new_group"]
+    assert look(20, settled) == ["resolved new_group"]
+    assert look(22, groups_of("g", at=NOW, new=new, returned=back)) == ["raised returning_group"]
+    assert look(23, settled) == ["resolved returning_group"]
+    assert look(24, groups_of("g", at=NOW, new=new, returned=back)) == ["raised returning_group"]
+    for minutes in (30, 90):  # some of it was settled: it goes on, and is not new
+        assert look(minutes, groups_of("g", at=NOW, new=new)) == []
+
+
+def test_a_failure_that_redrives_had_settled_is_told_as_back_once_in_a_cooldown() -> None:
+    """Else an automatic rule that sends back what fails now and then would tell of it every minute."""
+    rules, back = [DEFAULTS[RuleKind.RETURNING_GROUP]], {"g": Returned(Return.SETTLED)}
+    first = judge(rules, groups_of(at=NOW, returned=back), [])
+    over = judge(rules, groups_of(at=NOW + timedelta(minutes=1)), [handed_over(each) for each in first])
+    again = judge(
+        rules, groups_of(at=NOW + timedelta(minutes=2), returned=back), [handed_over(each) for each in over]
+    )
+
+    assert [each.message is not None for each in (*first, *over, *again)] == [True, True, False]
+
+
 def test_an_end_that_could_not_be_told_comes_before_the_next_beginning() -> None:
     house = House()
     house.look({1: 1})
@@ -314,6 +433,28 @@ def test_what_no_rule_asks_about_any_more_is_over() -> None:
     house.rules = (DEFAULTS[RuleKind.AGE],)
 
     assert house.look({1: 1}) == ["resolved critical/g0001"]
+
+
+def test_whoever_was_told_of_a_beginning_is_told_of_its_end_whatever_becomes_of_the_rule() -> None:
+    house = House(replace(CRITICAL, channels=("night",)))
+    house.look({1: 1})
+    house.rules = (DEFAULTS[RuleKind.AGE],)
+    house.look({1: 1})
+
+    over = house.incidents["critical/g0001"]
+    assert (over.status, over.channels) == (IncidentStatus.RESOLVED, ("night",))
+
+
+def test_a_message_names_its_incident_and_the_incident_its_last_message() -> None:
+    house = House()
+    for letters in ({1: 1}, {}):
+        house.look(letters)
+        incident, message = house.incidents["critical/g0001"], house.told[-1]
+        assert (message.incident_id, message.own_path) == (incident.id, f"/alerts/{incident.id}")
+        assert is_newest(message, incident)
+    assert not is_newest(house.told[0], incident)
+    assert not is_newest(house.told[0], None)
+    assert is_newest(house.told[0], replace(incident, last_message=""))  # an older version made it
 
 
 def test_two_rules_of_one_kind_tell_each_by_itself() -> None:

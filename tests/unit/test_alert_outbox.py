@@ -203,7 +203,39 @@ async def test_a_merged_message_that_somebody_may_have_got_has_another_id_when_i
     assert again[0].id != first.alert.id
 
 
+async def test_an_alert_that_was_merged_and_is_handed_over_again_is_counted_once(outbox: Outbox) -> None:
+    await put(outbox, *(raised(f"group/{number}") for number in range(3)))
+    merged = raised("merged before")
+    for _ in range(5):
+        await put(outbox, merged)
+
+    assert (await carried_out(outbox))[-1].counts == {"raised": 1, "resolved": 0}
+    await put(outbox, merged)
+    assert await carried_out(outbox) == []
+
+
+async def test_nobody_waits_for_what_another_one_of_its_key_keeps_waiting(outbox: Outbox) -> None:
+    """Or a courier would ask for it again and again, in vain."""
+    await put(outbox, raised("a"))
+    await claimed(outbox)
+    await put(outbox, raised("a"))
+
+    assert await outbox.next_due("ops") == later(LEASE).timestamp()
+
+
 # Undelivered
+
+
+async def test_a_message_about_many_that_was_given_up_stays_when_a_later_one_is_delivered(outbox: Outbox) -> None:
+    for number in range(2):
+        await put(outbox, *(raised(f"{number}/{each}") for each in range(4)))
+        for _ in range(3):
+            await outbox.delivered("ops", await claimed(outbox))
+        if not number:
+            await outbox.failed("ops", await claimed(outbox), "refused", now=AT, again_at=None)
+    await carried_out(outbox)
+
+    assert [each.alert.rule for each in await outbox.undelivered()] == ["merged"]
 
 
 async def test_what_is_given_up_is_listed_also_by_the_next_process(outbox: Outbox, tmp_path: Path) -> None:

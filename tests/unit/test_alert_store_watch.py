@@ -119,5 +119,26 @@ async def test_the_next_absence_is_another_one(tmp_path: Path) -> None:
             house.clock.advance(60)
             await watch.failed()
             await watch.answered()
+            house.clock.advance(RULE.cooldown)
     assert house.said == ["raised store_down", "resolved store_down"] * 2
     assert len({each.id for each in house.told}) == 4
+
+
+async def test_a_store_that_comes_and_goes_is_told_once_in_a_cooldown_also_by_the_next_process(
+    tmp_path: Path,
+) -> None:
+    house = House()
+    for _ in range(2):
+        async with a_process(house, tmp_path) as watch:
+            for _ in range(2):
+                await watch.failed()
+                house.clock.advance(60)
+                await watch.failed()
+                await watch.answered()
+    assert house.said == ["raised store_down", "resolved store_down"]
+
+    async with a_process(house, tmp_path) as watch:
+        await watch.failed()
+        house.clock.advance(RULE.cooldown)  # it stays away until the cooldown is over
+        await watch.failed()
+    assert house.said == ["raised store_down", "resolved store_down", "raised store_down"]

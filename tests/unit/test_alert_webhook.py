@@ -20,7 +20,7 @@ from redrive.errors import ConfigurationError, MissingExtra, NotDelivered
 from redrive.outgoing import Outgoing
 from redrive.testing.clock import ManualClock
 from support.alert_receivers import Receiver, Request, black_hole, endless
-from support.alerts import AT, GROUP, SECRET, raised, resolved
+from support.alerts import AT, GROUP, INCIDENT, SECRET, raised, resolved
 from support.listener import http, listening
 from support.loopback_ports import free_ports
 
@@ -69,6 +69,8 @@ async def test_the_receiver_gets_every_fact_by_its_documented_name() -> None:
         "path": f"/groups/{GROUP}",
         "environment": "production",
         "url": f"https://redrive.example.org/groups/{GROUP}",
+        "incident_id": INCIDENT,
+        "alert_url": f"https://redrive.example.org/alerts/{INCIDENT}",
     }
     table = DOCS.split("## The body of a webhook")[1].split("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(request.json)
@@ -154,6 +156,20 @@ async def test_whether_trying_again_helps_is_judged_by_the_status(status: str, p
         with pytest.raises(NotDelivered, match=f"status {status[:3]}") as told:
             await webhook(receiver.port).deliver(raised())
     assert told.value.permanent is permanent
+
+
+@pytest.mark.parametrize(
+    ("later", "seconds"),
+    [
+        *(("120", 120.0), ("Sun, 01 Mar 2026 12:06:00 GMT", 60.0), ("9" * 40, 1e40)),
+        *(("9" * 41, None), ("", None), ("-5", None), ("soon", None), ("1.5", None), ("٣", None)),
+    ],
+)
+async def test_when_the_receiver_wants_to_be_asked_again_is_told(later: str, seconds: float | None) -> None:
+    async with listening(http(b"", "503 Later", f"retry-after: {later}")) as receiver:
+        with pytest.raises(NotDelivered) as told:
+            await webhook(receiver.port).deliver(raised())
+    assert told.value.again_in == (None if seconds is None else pytest.approx(seconds))
 
 
 async def test_nobody_is_redirected() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from redrive.alerts.alert import Alert, Severity, read, written
 from redrive.alerts.texts import Texts
-from support.alerts import GROUP, SINCE, raised, resolved
+from support.alerts import GROUP, INCIDENT, SINCE, raised, resolved
 
 TEXTS = Texts(public_url="https://redrive.example.org/dlq/", place="production")
 
@@ -17,7 +17,7 @@ TEXTS = Texts(public_url="https://redrive.example.org/dlq/", place="production")
 def test_an_alert_has_no_place_for_a_payload_or_the_text_of_an_exception() -> None:
     assert set(Alert.__struct_fields__) == {
         *("id", "dedup_key", "rule", "severity", "state", "title", "counts", "queue", "group_id", "since", "at"),
-        "path",
+        *("path", "incident_id"),
     }
 
 
@@ -63,8 +63,11 @@ def test_the_text_tells_counts_the_masked_title_and_the_page_of_the_console() ->
         "per minute: 40",
         "queue: orders",
         "rule: new_group",
+        f"alert: {INCIDENT}",
         "environment: production",
         "since: 2026-03-01 12:00:00 UTC",
+        "",
+        f"To acknowledge or snooze it: https://redrive.example.org/dlq/alerts/{INCIDENT}",
         "",
         f"https://redrive.example.org/dlq/groups/{GROUP}",
     ]
@@ -75,6 +78,13 @@ def test_the_end_says_what_it_was_and_how_long() -> None:
     assert TEXTS.subject(over) == "[resolved, was critical] TimeoutError: no answer from [masked] (production)"
     assert TEXTS.facts(over)["over after"] == "5m"
     assert "over after" not in TEXTS.facts(raised())
+
+
+def test_what_is_not_kept_in_the_store_has_no_page_of_its_own() -> None:
+    alone = raised(incident_id="")
+    assert TEXTS.own_link(alone) is None
+    assert "alert:" not in TEXTS.body(alone)
+    assert "/alerts/" not in TEXTS.body(alone)
 
 
 def test_without_a_public_url_there_is_no_link() -> None:

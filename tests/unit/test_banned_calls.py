@@ -95,7 +95,7 @@ NEVER_MESSAGES = {
     *("api.asking", "api.console", "api.guards", "edit_parsing", "json_path", "secret_url", "setting_values"),
     *("search_grammar", "search_writing", "stores.postgres_options", "transports.rabbitmq.mismatch"),
     *("transports.servicebus.topics", "transports.sqs.address", "transports.sqs.queues"),
-    *("disk", "telemetry.address", "upkeep.archive", "upkeep.spool_segment"),
+    *("alert_settings", "disk", "telemetry.address", "upkeep.archive", "upkeep.spool_segment"),
 }
 """Modules whose patterns see settings, paths, filters, names of files, words of a broker: nothing of a message."""
 MEETS_MESSAGES = {

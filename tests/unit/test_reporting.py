@@ -89,6 +89,16 @@ async def test_a_last_word_that_nobody_takes_holds_up_nobody() -> None:
     assert store.gone == [reporter.report().id]
 
 
+async def test_whoever_ends_and_leaves_letters_in_its_spool_says_that_last() -> None:
+    store = ReportedTo()
+    reporter = a_reporter([Seen({"orders": False}, 70, "/spool")], store)
+    await reporter.say_goodbye()
+
+    (last,) = store.reports
+    assert (last.queues, last.unready, last.spool, last.spooled_bytes) == ((), {}, "/spool", 70)
+    assert store.gone == []
+
+
 class Working:
     """In the place of a worker."""
 

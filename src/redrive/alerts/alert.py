@@ -50,7 +50,9 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """
     rule: str
     severity: Severity
-    """The same from its beginning to its end: a channel that was told of the one is told of the other."""
+    """From its beginning to its end it may become worse and never less: a channel that was told of the one is told
+    of the other.
+    """
     state: State
     title: str
     """Masked by whoever makes it."""
@@ -66,6 +68,8 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """When this message was made."""
     path: str = "/"
     """The page of the console that shows it, such as `/groups/0190…`. Ids of ours alone: it ends up in logs."""
+    incident_id: str = ""
+    """Whom `redrive alerts acknowledge` and the page of alerts know it by. Empty: it is not kept in the store."""
 
     def __post_init__(self) -> None:
         if not 0 < len(self.dedup_key) <= LONGEST_KEY or not self.dedup_key.isprintable():
@@ -82,6 +86,11 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_raised(self) -> bool:
         return self.state is State.RAISED
+
+    @property
+    def own_path(self) -> str:
+        """The page of the console where something is done about it; empty if there is none."""
+        return f"/alerts/{self.incident_id}" if self.incident_id else ""
 
 
 def written(alert: Alert) -> bytes:

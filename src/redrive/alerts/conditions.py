@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from redrive.access import fits
-from redrive.alerts.observed import ProcessRole
+from redrive.alerts.observed import NewGroups, ProcessRole
 from redrive.alerts.rule import RuleKind
+from redrive.alerts.spools import spools_in_use
 from redrive.dead_letter import OPEN
 from redrive.duration import short
-from redrive.insights import Appearance, Return
+from redrive.insights import Return
 from redrive.run import RunStatus
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _PLAIN = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 _SAFE_HOURS = 23
 """Whole hours that a group's trend tells of, besides the one that has begun."""
+_NEW_FOR = 3600.0
 
 SILENT_AFTER = 60.0
 """Seconds without a report after which a process is taken to be gone."""
@@ -49,6 +51,12 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = ""
     group_id: str = ""
     path: str = "/"
+    weighed: int = 0
+    """Of a number that is compared with a threshold: how many letters that is,"""
+    beyond: float = 0.0
+    """and how many too many."""
+    at_once: bool = False
+    """No cooldown holds it up: somebody who had settled it has to know that it is back."""
 
     @property
     def weight(self) -> int:
@@ -83,9 +91,7 @@ def _pending(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
     for queue, now in _summed(rule, observed.samples[-1].pending).items():
         if all(_summed(rule, each.pending).get(queue, 0) > rule.threshold for each in within):
             what = f"{now:,} dead letters are pending{_in(queue)}"
-            yield Condition(
-                subject=queue, title=what, counts={"pending": now}, queue=_queue_of(rule, queue), path="/letters"
-            )
+            yield _of_number(rule, queue, what, {"pending": now}, number=now, most=rule.threshold)
 
 
 def _growth(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
@@ -99,9 +105,7 @@ def _growth(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
             ago = short(_seconds(within[0], observed))
             what = f"{more:,} more dead letters are pending{_in(queue)} than {ago} ago"
             counts = {"more": more, "pending": now}
-            yield Condition(
-                subject=queue, title=what, counts=counts, queue=_queue_of(rule, queue), path="/letters"
-            )
+            yield _of_number(rule, queue, what, counts, number=more, most=rule.threshold)
 
 
 def _rate(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
@@ -112,14 +116,26 @@ def _rate(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
     # A window that is not over yet counts as long as it will be.
     seconds = max(_seconds(within[0], observed), rule.window)
     for queue, now in _summed(rule, last.received).items():
-        letters = now - before.get(queue, 0)
-        if letters > rule.threshold * seconds / 60:
+        letters, most = now - before.get(queue, 0), rule.threshold * seconds / 60
+        if letters > most:
             minute = round(letters * 60 / seconds)
             what = f"{letters:,} messages were dead-lettered{_in(queue)} in {short(seconds)}"
             counts = {"letters": letters, "per minute": minute}
-            yield Condition(
-                subject=queue, title=what, counts=counts, queue=_queue_of(rule, queue), path="/letters"
-            )
+            yield _of_number(rule, queue, what, counts, number=letters, most=most)
+
+
+def _of_number(
+    rule: AlertRule, queue: str, title: str, counts: Mapping[str, int], *, number: int, most: float
+) -> Condition:
+    return Condition(
+        subject=queue,
+        title=title,
+        counts=counts,
+        queue=_queue_of(rule, queue),
+        path="/letters",
+        weighed=number,
+        beyond=number - most,
+    )
 
 
 def _failure_rate(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
@@ -140,7 +156,7 @@ def _failure_rate(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
 def _attempts(rule: AlertRule, sample: Sample) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for each in sample.attempts:
-        if _is_meant(rule, each.queue):
+        if is_meant(rule, each.queue):
             succeeded, failed = found.get(each.handler, (0, 0))
             found[each.handler] = (succeeded + each.succeeded, failed + each.failed)
     return found
@@ -162,7 +178,7 @@ def _summed(rule: AlertRule, by_queue: Mapping[str, int]) -> dict[str, int]:
     """By queue, or all of them under no name."""
     found: Counter[str] = Counter()
     for queue, number in by_queue.items():
-        if _is_meant(rule, queue):
+        if is_meant(rule, queue):
             found[queue if rule.each_queue else ""] += number
     return dict(found)
 
@@ -185,9 +201,25 @@ def _age(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
 
 
 def _new_group(rule: AlertRule, observed: Observed, firing: Collection[str]) -> Iterator[Condition]:
-    new = {each.group.id for each in observed.seen.get(rule.window, ()) if each.appearance is Appearance.NEW}
+    # What is back already is told as that.
+    new = set(_new(rule, observed).ids).difference(*observed.returned.values())
     for group in _open(rule, observed, new | set(firing)):
         yield _of_group(group, f"New failure: {group.title}", letters=_open_letters(group))
+
+
+def uncounted(rule: AlertRule, observed: Observed, found: Collection[Condition]) -> int:
+    """Of new failures there may be more than were looked at one by one: how many."""
+    if rule.kind is not RuleKind.NEW_GROUP:
+        return 0
+    new, since = _new(rule, observed), observed.at - timedelta(seconds=rule.window)
+    more = sum(number for queue, number in new.more.items() if is_meant(rule, queue))
+    # Some of these were told before, and are looked at for as long as they last.
+    others = {each.group_id for each in found}.difference(new.ids)
+    return max(more - sum(observed.groups[each].first_seen >= since for each in others), 0)
+
+
+def _new(rule: AlertRule, observed: Observed) -> NewGroups:
+    return observed.new.get(rule.window, NewGroups())
 
 
 _RETURNED = {
@@ -198,32 +230,35 @@ _RETURNED = {
 
 
 def _returning_group(rule: AlertRule, observed: Observed, firing: Collection[str]) -> Iterator[Condition]:
-    why = {
-        each.group.id: each.why
-        for each in observed.seen.get(rule.window, ())
-        if each.appearance is Appearance.RETURNING
-    }
-    for group in _open(rule, observed, why.keys() | set(firing)):
-        reason = why.get(group.id)
-        told = "Back" if reason is None else _RETURNED[reason]
-        yield _of_group(group, f"{told}: {group.title}", letters=_open_letters(group))
+    back = observed.returned.get(rule.window, {})
+    for group in _open(rule, observed, back.keys() | set(firing)):
+        reason = back.get(group.id)
+        told = "Back" if reason is None else _RETURNED[reason.why]
+        found = _of_group(group, f"{told}: {group.title}", letters=_open_letters(group))
+        yield msgspec.structs.replace(found, at_once=reason is not None and reason.by_hand)
 
 
 def _accelerating_group(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
     recent = observed.recent.get(rule.window, {})
     for group in _meant(rule, observed, recent):
-        letters, usual = recent[group.id], _usual(group, rule.window, observed.at)
+        letters = recent[group.id]
+        usual = _usual(group, letters, rule.window, observed.at)
         if usual is not None and letters >= rule.at_least and letters >= rule.threshold * usual:
             counts = {"letters": letters, "usual": round(usual), "open": _open_letters(group)}
             yield _of_group(group, f"Fails ever faster: {group.title}", **counts)
 
 
-def _usual(group: FailureGroup, window: float, now: datetime) -> float | None:
-    """Letters in a window on the average of the last day, as far as the group is known; None: it is new."""
-    known = min(int((now - group.first_seen).total_seconds() // 3600), _SAFE_HOURS)
-    if known < 1:
+def _usual(group: FailureGroup, recent: int, window: float, now: datetime) -> float | None:
+    """Letters in a window on the average of the last day, or of the time before the window if the group is
+    younger; None: it is new.
+    """
+    age = (now - group.first_seen).total_seconds()
+    if age < max(_NEW_FOR, 2 * window):
         return None
-    return sum(group.trend[-1 - known : -1]) / known * window / 3600
+    if age >= _SAFE_HOURS * 3600:
+        return sum(group.trend[-1 - _SAFE_HOURS : -1]) / _SAFE_HOURS * window / 3600
+    # Its first hour is not a whole one: by hours, what has come steadily since would look like ever more.
+    return max(sum(group.trend) - recent, 0) / (age - window) * window
 
 
 def _critical(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
@@ -243,7 +278,7 @@ def _open_letters(group: FailureGroup) -> int:
 def _meant(rule: AlertRule, observed: Observed, ids: Iterable[str]) -> Iterator[FailureGroup]:
     for each in ids:
         group = observed.groups.get(each)
-        if group is not None and _is_meant(rule, group.queue):
+        if group is not None and is_meant(rule, group.queue):
             yield group
 
 
@@ -275,15 +310,11 @@ def _failed_run(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
 
 
 def _spool(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
-    in_use: dict[str, int] = {}
-    for each in observed.processes:
-        report = each.report
-        if (
-            report.spooled_for is not None
-            and report.spooled_for + (observed.at - each.at).total_seconds() >= rule.window
-            and any(_is_meant(rule, queue) for queue in report.queues or ("",))
-        ):
-            in_use[report.host] = max(in_use.get(report.host, 0), report.spooled_bytes)
+    in_use: Counter[str] = Counter()
+    for each in spools_in_use(observed.processes, observed.at):
+        concerns = not each.queues or any(is_meant(rule, queue) for queue in each.queues)
+        if each.seconds >= rule.window and concerns:
+            in_use[each.host] += each.bytes
     for host, size in in_use.items():
         what = f"Dead letters wait in the spool of {host}: the store does not take them"
         yield Condition(subject=host, title=what, counts={"bytes": size}, path="/queues")
@@ -294,7 +325,7 @@ def _down(role: ProcessRole, what: str) -> Callable[[AlertRule, Observed], Itera
 
     def of(rule: AlertRule, observed: Observed) -> Iterator[Condition]:
         mine = [each for each in observed.processes if each.report.role is role]
-        for queue in sorted({queue for each in mine for queue in each.report.queues if _is_meant(rule, queue)}):
+        for queue in sorted({queue for each in mine for queue in each.report.queues if is_meant(rule, queue)}):
             concerned = [each for each in mine if queue in each.report.queues]
             gone = max(_at_work_until(each, queue, observed.at) for each in concerned)
             if (observed.at - gone).total_seconds() > rule.window:
@@ -315,7 +346,8 @@ def _at_work_until(each: Reported, queue: str, now: datetime) -> datetime:
     return now if (now - each.at).total_seconds() <= SILENT_AFTER else each.at
 
 
-def _is_meant(rule: AlertRule, queue: str) -> bool:
+def is_meant(rule: AlertRule, queue: str) -> bool:
+    """Whether the rule is about this queue."""
     return not rule.queues or any(fits(queue, pattern) for pattern in rule.queues)
 
 

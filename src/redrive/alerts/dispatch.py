@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import structlog
@@ -22,7 +22,7 @@ from redrive.schedule import exponential
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping
 
     from redrive.alerts.alert import Alert
     from redrive.alerts.outbox import Claimed, Outbox
@@ -33,10 +33,19 @@ log = structlog.get_logger("redrive.alerts")
 WAITS = exponential("2s", factor=2, at_most="5m", jitter="equal")
 """Between attempts: over a quarter of an hour before the tenth."""
 
+LONGEST_ASKED = 900.0
+"""Seconds that a receiver may ask to be left alone for."""
+
 _LOOK_EVERY = 5.0
 """For what other processes put into the outbox."""
 
 _LONGEST_ATTEMPT = LEASE / 2
+_LONGEST_QUESTION = 5.0
+"""A store that does not answer keeps nobody from being told."""
+
+
+async def always(_alert: Alert) -> bool:
+    return True
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -45,7 +54,10 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Dispatcher:
-    """`attempts` of one alert by one channel; then it is undelivered. `run` does the work."""
+    """`attempts` of one alert by one channel; then it is undelivered. `is_current` says whether an alert is still
+    what is to be told: another server, with an outbox of its own, may have told of the end meanwhile. `run` does
+    the work.
+    """
 
     def __init__(
         self,
@@ -55,16 +67,15 @@ class Dispatcher:
         clock: Clock,
         attempts: int = 10,
         dice: Callable[[], float] = random.random,
+        is_current: Callable[[Alert], Awaitable[bool]] = always,
     ) -> None:
         self._lines = dict(lines)
         self.outbox = outbox
         self._clock = clock
-        self._couriers = {
-            name: Courier(name, line.channel, outbox, clock=clock, attempts=attempts, dice=dice)
-            for name, line in lines.items()
-        }
+        given: dict[str, Any] = {"clock": clock, "attempts": attempts, "dice": dice, "is_current": is_current}
+        self._couriers = {name: Courier(name, line.channel, outbox, **given) for name, line in lines.items()}
 
-    async def hand_over(self, alert: Alert, *, only: Collection[str] = ()) -> None:
+    async def hand_over(self, alert: Alert, only: Collection[str] | None = None) -> None:
         """Every channel that is to hear of it will, whatever becomes of this process: durable when it returns.
         `only`: of these; none: of all. Unreachable: the outbox cannot be written, and nobody hears of it. Safe to
         repeat.
@@ -98,6 +109,7 @@ class Courier:
         clock: Clock,
         attempts: int,
         dice: Callable[[], float],
+        is_current: Callable[[Alert], Awaitable[bool]],
     ) -> None:
         self._name = name
         self._channel = channel
@@ -105,6 +117,7 @@ class Courier:
         self._clock = clock
         self._attempts = attempts
         self._dice = dice
+        self._is_current = is_current
         self._news = asyncio.Event()
 
     def wake(self) -> None:
@@ -114,19 +127,20 @@ class Courier:
         while True:
             self._news.clear()  # before it looks: what comes while it looks wakes it again
             try:
-                worked = await self._carry_one()
+                if not await self._carry_one():
+                    await self._pause()
             except Exception as error:  # noqa: BLE001  whatever is wrong with the outbox, the courier lives on
                 log.warning("alerts wait: the outbox fails", channel=self._name, **error_facts(error))
                 await self._clock.sleep(_LOOK_EVERY)
-                continue
-            if not worked:
-                await self._pause()
 
     async def _carry_one(self) -> bool:
         """Whether there was one."""
         claimed = await self._outbox.claim(self._name, self._clock.now())
         if claimed is None:
             return False
+        if not await self._is_still_so(claimed.alert):
+            await self._outbox.outdated(claimed)
+            return True
         try:
             await attempt(self._channel, claimed.alert)
         except NotDelivered as refused:
@@ -136,6 +150,14 @@ class Courier:
             await self._outbox.delivered(self._name, claimed)
         return True
 
+    async def _is_still_so(self, alert: Alert) -> bool:
+        """What nobody can say is told: twice rather than never."""
+        try:
+            async with asyncio.timeout(_LONGEST_QUESTION):
+                return await self._is_current(alert)
+        except (RedriveError, TimeoutError):
+            return True
+
     async def _not_delivered(self, claimed: Claimed, refused: NotDelivered) -> None:
         now = self._clock.now()
         facts = {"channel": self._name, "alert": claimed.alert.id, "attempts": claimed.attempts}
@@ -143,7 +165,8 @@ class Courier:
             log.error("an alert could not be delivered: `redrive alerts undelivered`", why=str(refused), **facts)
             await self._outbox.failed(self._name, claimed, str(refused), now=now, again_at=None)
             return
-        wait = WAITS.delay(claimed.attempts, self._dice())
+        asked = min(refused.again_in or 0.0, LONGEST_ASKED)
+        wait = max(WAITS.delay(claimed.attempts, self._dice()), asked)
         log.warning("an alert was not delivered", why=str(refused), again_in=round(wait, 1), **facts)
         again_at = now.timestamp() + wait
         await self._outbox.failed(self._name, claimed, str(refused), now=now, again_at=again_at)

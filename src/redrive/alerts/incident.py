@@ -60,8 +60,12 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: datetime | None = None
     told_at: datetime | None = None
     """When its beginning was told last, this time or before; None: never."""
+    first_told_at: datetime | None = None
+    """The same without reminders."""
     told: bool = False
     """Whether it was told this time."""
+    tell_again: bool = False
+    """It was snoozed, or is worse than it was: it is told once more as soon as it may be."""
     told_as: str = ""
     """The key of the message about many that told of it; empty: its own."""
     told_of: int = 0
@@ -72,8 +76,14 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     snoozed_by: str | None = None
     held: bool = False
     """Somebody has said that it is over though it is not: it is not told again before it was over."""
+    channels: tuple[str, ...] | None = None
+    """Those of its rule when it began: whoever is told of that is told of its end, whatever becomes of the rule.
+    Empty: all. None: an older version made it.
+    """
     message: Alert | None = None
     """To be handed over."""
+    last_message: str = ""
+    """The id of the last one that was made; empty: none, or an older version made it."""
     revision: int = 0
 
     @property
@@ -95,12 +105,14 @@ def begun(rule: AlertRule, condition: Condition, before: Incident | None, now: d
         status=IncidentStatus.FIRING,
         since=now,
         changed_at=now,
+        channels=rule.channels,
+        tell_again=before is not None and before.tell_again and before.is_snoozed(now),
         **_facts(condition),
         **kept,
     )
 
 
-_KEPT = ("told_at", "snoozed_until", "snoozed_by", "revision")
+_KEPT = ("told_at", "first_told_at", "snoozed_until", "snoozed_by", "last_message", "revision")
 _FACTS = ("title", "counts", "queue", "group_id", "path")
 
 
@@ -119,13 +131,15 @@ def ended(incident: Incident, now: datetime) -> Incident:
     over = replace(incident, status=IncidentStatus.RESOLVED, ended_at=now, changed_at=now)
     if not incident.told or incident.told_as:
         return over
-    return replace(over, message=_message(over, State.RESOLVED, now))
+    return _telling(over, State.RESOLVED, now)
 
 
 def is_due(incident: Incident, rule: AlertRule, now: datetime) -> bool:
     """Whether somebody has to be told that it began, or reminded that it goes on."""
     if not incident.is_firing or incident.is_snoozed(now):
         return False
+    if incident.tell_again:
+        return True
     if not incident.told:
         return _is_past(incident.told_at, rule.cooldown, now)
     wanted = rule.remind is not None and incident.acknowledged_at is None and not incident.told_as
@@ -138,12 +152,34 @@ def _is_past(moment: datetime | None, wait: float, now: datetime) -> bool:
 
 
 def told(incident: Incident, now: datetime) -> Incident:
-    said = replace(incident, told=True, told_at=now, told_as="", changed_at=now)
-    return replace(said, message=_message(said, State.RAISED, now))
+    first = incident.first_told_at if incident.told else now
+    said = replace(
+        incident,
+        told=True,
+        told_at=now,
+        first_told_at=first,
+        told_as="",
+        tell_again=False,
+        snoozed_until=None,  # it is over, or nobody would be told
+        snoozed_by=None,
+        changed_at=now,
+    )
+    return _telling(said, State.RAISED, now)
+
+
+def worsened(incident: Incident, severity: Severity) -> Incident:
+    """It is to be told once more, as that."""
+    return replace(incident, severity=severity, tell_again=True)
 
 
 def told_among_many(incident: Incident, key: str, now: datetime) -> Incident:
-    return replace(incident, told=True, told_at=now, told_as=key, changed_at=now)
+    said = replace(incident, told=True, told_at=now, first_told_at=now, told_as=key, changed_at=now)
+    return replace(said, tell_again=False)
+
+
+def is_newest(message: Alert, incident: Incident | None) -> bool:
+    """Whether it is the last word about its incident. None: that has begun anew since, or is long over."""
+    return incident is not None and incident.last_message in {"", message.id}
 
 
 def handed_over(incident: Incident) -> Incident:
@@ -159,16 +195,21 @@ def changed(
     if change is IncidentChange.SNOOZE:
         if until is None or until <= now:
             raise Refused("an alert is snoozed until a moment that lies ahead", remedy="give a longer time")
-        return replace(incident, snoozed_until=until, snoozed_by=by, changed_at=now)
+        return replace(incident, snoozed_until=until, snoozed_by=by, tell_again=True, changed_at=now)
     if not incident.is_firing:
         raise Refused(f"this alert is over since {incident.ended_at}", remedy="there is nothing to do about it")
     if change is IncidentChange.ACKNOWLEDGE:
-        return replace(incident, acknowledged_by=by, acknowledged_at=now, changed_at=now)
+        return replace(incident, acknowledged_by=by, acknowledged_at=now, tell_again=False, changed_at=now)
     return replace(ended(incident, now), held=True, acknowledged_by=incident.acknowledged_by or by)
 
 
 def _facts(condition: Condition) -> dict[str, Any]:
     return {name: getattr(condition, name) for name in _FACTS} | {"title": condition.title[:LONGEST_TITLE]}
+
+
+def _telling(incident: Incident, state: State, now: datetime) -> Incident:
+    message = _message(incident, state, now)
+    return replace(incident, message=message, last_message=message.id)
 
 
 def _message(incident: Incident, state: State, now: datetime) -> Alert:
@@ -185,4 +226,5 @@ def _message(incident: Incident, state: State, now: datetime) -> Alert:
         since=incident.since,
         at=now,
         path=incident.path,
+        incident_id=incident.id,
     )

@@ -1,8 +1,8 @@
 """One round: what is so, what was so before, and what follows for each incident.
 
 A flood is bounded twice. Of each rule, `LOOKED_AT` things are incidents at most, those that are known first. And
-of those that begin, `at_most` are told one by one within the cooldown; the others are one message, which counts
-them and is over when the last of them is.
+of those that begin, `at_most` are told one by one within the cooldown, or an hour; the others are one message,
+which counts them and is over when the last of them is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from redrive.alerts.conditions import Condition, conditions, key_of
+from redrive.alerts.conditions import Condition, conditions, key_of, uncounted
+from redrive.alerts.explaining import is_explained
 from redrive.alerts.incident import (
     Incident,
     begun,
@@ -20,11 +21,12 @@ from redrive.alerts.incident import (
     is_due,
     told,
     told_among_many,
+    worsened,
 )
-from redrive.alerts.rule import OF_GROUPS, OF_PROCESSES, RuleKind
+from redrive.alerts.rule import BY_QUEUE, OF_GROUPS, OF_PROCESSES, RuleKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from redrive.alerts.observed import Observed
@@ -51,34 +53,56 @@ def judge(
     by_rule: dict[str, dict[str, Incident]] = {}
     for each in known:
         by_rule.setdefault(each.rule, {})[each.key] = each
-    found: list[Incident] = []
-    for rule in rules:
-        before = by_rule.pop(rule.name, {})
-        if observed.steady or rule.kind not in OF_PROCESSES:
-            found += _different(before, _judged(rule, observed, before, mask))
+    before = {each.key: each for incidents in by_rule.values() for each in incidents.values()}
+    after: dict[str, Incident] = {}
+    # Causes first: what an alert about one of them tells, no number has to tell again.
+    for rule in sorted(rules, key=lambda each: each.kind not in OF_GROUPS):
+        own = by_rule.pop(rule.name, {})
+        if rule.kind in BY_QUEUE:
+            after |= _judged(rule, observed, own, mask, _untold(rule, observed, own, after))
+        elif observed.steady or rule.kind not in OF_PROCESSES:
+            firing = {each.group_id for each in own.values() if each.is_firing and each.group_id}
+            after |= _judged(rule, observed, own, mask, conditions(rule, observed, firing))
     # What no rule asks about any more is over: nobody would ever say so else.
-    for before in by_rule.values():
-        found += _different(before, {key: ended(each, observed.at) for key, each in before.items()})
-    return found
-
-
-def _different(before: Mapping[str, Incident], after: Mapping[str, Incident]) -> list[Incident]:
+    gone = [each for incidents in by_rule.values() for each in incidents.values()]
+    after |= {each.key: ended(each, observed.at) for each in gone}
     return [each for key, each in after.items() if before.get(key) != each]
 
 
+def _untold(
+    rule: AlertRule, observed: Observed, own: Mapping[str, Incident], after: dict[str, Incident]
+) -> list[Condition]:
+    """Numbers that no alert about a cause tells. One that is to be told as worse for that is, in `after`."""
+    found = []
+    for each in conditions(rule, observed, ()):
+        known = own.get(key_of(rule.name, each.subject))
+        causes = [cause for cause in after.values() if cause.group_id]
+        explained, cause = is_explained(rule, each, causes, observed)
+        if not explained or (known is not None and known.is_firing):
+            found.append(each)
+        elif cause is not None:
+            worse = worsened(cause, rule.severity)
+            after[cause.key] = worse if worse.is_snoozed(observed.at) else told(worse, observed.at)
+    return found
+
+
 def _judged(
-    rule: AlertRule, observed: Observed, before: Mapping[str, Incident], mask: Callable[[str], str]
+    rule: AlertRule,
+    observed: Observed,
+    before: Mapping[str, Incident],
+    mask: Callable[[str], str],
+    found: Sequence[Condition],
 ) -> dict[str, Incident]:
     now, many = observed.at, key_of_many(rule.name)
-    firing = {each.group_id for each in before.values() if each.is_firing and each.group_id}
-    found = conditions(rule, observed, firing)
+    more = uncounted(rule, observed, found)
     so = {key_of(rule.name, each.subject): replace(each, title=mask(each.title)) for each in found}
     ordered = sorted(so, key=lambda key: _first(so[key], before.get(key)))
     after = {key: _stepped(rule, so[key], before.get(key), now) for key in ordered[:LOOKED_AT]}
     after |= {key: ended(each, now) for key, each in before.items() if key not in after and key != many}
-    _tell(rule, after, now)
+    at_once = {key for key in after if key in so and so[key].at_once}
+    _tell(rule, after, at_once, now)
     beyond = [so[key] for key in ordered[LOOKED_AT:]]
-    return after | _about_many(rule, after, beyond, before.get(many), now)
+    return after | _about_many(rule, after, beyond, more, before=before.get(many), now=now)
 
 
 def _first(condition: Condition, before: Incident | None) -> tuple[bool, int, str]:
@@ -90,12 +114,16 @@ def _stepped(rule: AlertRule, condition: Condition, before: Incident | None, now
         return begun(rule, condition, None, now)
     if before.is_firing:
         return followed(before, condition, now)
+    # Nothing is new twice: it is back, which another rule tells.
+    told_before = rule.kind is RuleKind.NEW_GROUP and bool(condition.group_id)
     # An end that nobody was told of yet comes before the next beginning.
-    return before if before.held or before.message is not None else begun(rule, condition, before, now)
+    stays = before.held or before.message is not None or told_before
+    return before if stays else begun(rule, condition, before, now)
 
 
-def _tell(rule: AlertRule, after: dict[str, Incident], now: datetime) -> None:
-    due = [each for each in after.values() if is_due(each, rule, now)]
+def _tell(rule: AlertRule, after: dict[str, Incident], at_once: Collection[str], now: datetime) -> None:
+    without = replace(rule, cooldown=0.0)
+    due = [each for key, each in after.items() if is_due(each, without if key in at_once else rule, now)]
     # Whoever was told of a beginning by itself is reminded of it by itself, and told of its end.
     again = [each for each in due if each.told]
     first = sorted((each for each in due if not each.told), key=_weightiest)
@@ -114,21 +142,25 @@ def _weightiest(incident: Incident) -> tuple[int, str]:
 
 def _is_recent(incident: Incident, rule: AlertRule, now: datetime) -> bool:
     """Whether it takes one of the places of this cooldown."""
-    at = incident.told_at
-    return at is not None and not incident.told_as and 0 <= (now - at).total_seconds() < rule.cooldown
+    at = incident.first_told_at
+    return at is not None and not incident.told_as and 0 <= (now - at).total_seconds() < rule.flood
 
 
 def _about_many(
     rule: AlertRule,
     after: Mapping[str, Incident],
     beyond: Sequence[Condition],
+    more: int,
+    *,
     before: Incident | None,
     now: datetime,
 ) -> dict[str, Incident]:
-    """`beyond`: what is so and has no place among the incidents. It is counted all the same."""
+    """`beyond`: what is so and has no place among the incidents, and `more` that nobody has looked at one by one.
+    They are counted all the same.
+    """
     key = key_of_many(rule.name)
     members = [each for each in after.values() if each.is_firing and each.told_as == key]
-    number = len(members) + len(beyond)
+    number = len(members) + len(beyond) + more
     if not number:
         return {} if before is None else {key: ended(before, now)}
     if before is not None and before.held and number > before.told_of:
@@ -136,7 +168,8 @@ def _about_many(
     stepped = replace(_stepped(rule, _counted(rule, number, [*members, *beyond]), before, now), key=key)
     # It is told again when there are more, not oftener than once in a cooldown.
     grown = stepped.told and number > stepped.told_of
-    if is_due(replace(stepped, told=False) if grown else stepped, rule, now):
+    bounded = replace(rule, cooldown=rule.flood)
+    if is_due(replace(stepped, told=False) if grown else stepped, bounded, now):
         return {key: replace(told(stepped, now), told_of=number, acknowledged_by=None, acknowledged_at=None)}
     # Those that are over make room for as many others, which nobody has been told of.
     return {key: replace(stepped, told_of=min(stepped.told_of, number))}

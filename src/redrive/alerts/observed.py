@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from redrive.dead_letter import FailureGroup
-from redrive.insights import SeenGroup
+from redrive.insights import Return
 from redrive.run import RunStatus
 
 
@@ -39,7 +39,9 @@ class ProcessRole(StrEnum):
 
 
 class ProcessReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process tells of itself now and then. One that ends in good order takes it away."""
+    """What a process tells of itself now and then. One that ends in good order takes it away, or leaves what it
+    tells of its spool, if letters lie there.
+    """
 
     id: str
     role: ProcessRole
@@ -48,8 +50,10 @@ class ProcessReport(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...] = ()
     unready: Mapping[str, float] = {}
     """Queues that it does not work on though it should, and for how many seconds: clocks of machines differ."""
+    spool: str = ""
+    """The folder of the spool that it uses."""
     spooled_bytes: int = 0
-    """In the spool that it uses, whoever wrote them."""
+    """In it, whoever wrote them."""
     spooled_for: float | None = None
     """Seconds. None: nothing is in it."""
 
@@ -67,6 +71,23 @@ class EndedRun(msgspec.Struct, frozen=True):
     letters: int
 
 
+MOST_RECENT = 50_000
+"""Letters that are counted by group in one look, the newest."""
+
+
+class NewGroups(msgspec.Struct, frozen=True):
+    ids: tuple[str, ...] = ()
+    """The newest."""
+    more: Mapping[str, int] = {}
+    """How many there are besides, by queue."""
+
+
+class Returned(msgspec.Struct, frozen=True):
+    why: Return
+    by_hand: bool = False
+    """A person had settled what there was before."""
+
+
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """Whatever is shown to people is masked already."""
 
@@ -75,10 +96,14 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """The oldest first; the last one is of now."""
     oldest: Mapping[tuple[str, ...], datetime | None] = {}
     """When the oldest open letter of these queues (none: of all) was recorded."""
-    seen: Mapping[float, tuple[SeenGroup, ...]] = {}
-    """Groups that had letters in the last so many seconds: new ones and those that return first."""
+    new: Mapping[float, NewGroups] = {}
+    """Groups that were first seen in the last so many seconds."""
+    returned: Mapping[float, Mapping[str, Returned]] = {}
+    """Groups that are back since so many seconds."""
     recent: Mapping[float, Mapping[str, int]] = {}
     """Letters of the last so many seconds, by group."""
+    lately: Mapping[float, Mapping[str, int]] = {}
+    """The same, and those of a little before: for whoever asks which causes a number of letters comes from."""
     critical: Mapping[str, int] = {}
     """Open letters that failed critically, by group."""
     groups: Mapping[str, FailureGroup] = {}

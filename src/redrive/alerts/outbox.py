@@ -108,6 +108,10 @@ class Outbox:
 
         await self._writer.run(unit)
 
+    async def outdated(self, claimed: Claimed) -> None:
+        """Nobody is to be told of it any more: something newer about it was told elsewhere."""
+        await self._writer.run(lambda connection: outbox_sql.outdated(connection, claimed.number))
+
     async def undelivered(self, channel: str | None = None) -> list[Undelivered]:
         """The oldest first; of one channel, or of all."""
         rows = await self._writer.look(lambda connection: outbox_sql.undelivered(connection, channel))

@@ -18,7 +18,9 @@ MERGED_RULE = "merged"
 """The rule that a message about many alerts names."""
 
 KEPT_AS_TOLD = 10_000
-"""Keys of one channel that are known to have been told; beyond them the oldest are forgotten."""
+"""Keys of one channel that are known to have been told, and alerts that were merged; beyond them the oldest are
+forgotten.
+"""
 
 _TABLES = (
     """
@@ -56,6 +58,14 @@ CREATE TABLE IF NOT EXISTS counters (
     PRIMARY KEY (channel, name)
 )
 """,
+    """
+CREATE TABLE IF NOT EXISTS merged (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    channel TEXT NOT NULL,
+    alert_id TEXT NOT NULL,
+    UNIQUE (channel, alert_id)
+)
+""",
     "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, note BLOB NOT NULL)",
 )
 
@@ -69,25 +79,31 @@ _IDLE = f"undelivered = 0 AND (held = 0 OR {_OVER})"
 _KNOWN = """
 SELECT 1 FROM alerts WHERE channel = :channel AND dedup_key = :key AND alert_id = :id
 UNION ALL SELECT 1 FROM told WHERE channel = :channel AND dedup_key = :key AND alert_id = :id
+UNION ALL SELECT 1 FROM merged WHERE channel = :channel AND alert_id = :id
 """
-_CLAIMABLE = f"""
-SELECT {_ROW} FROM alerts AS mine
-WHERE channel = :channel AND undelivered = 0 AND {_OVER} AND NOT EXISTS (
+_NEXT = """
+FROM alerts AS mine WHERE channel = :channel AND undelivered = 0 AND NOT EXISTS (
     SELECT 1 FROM alerts AS before
     WHERE before.channel = mine.channel AND before.dedup_key = mine.dedup_key
     AND before.undelivered = 0 AND before.number < mine.number
 )
-ORDER BY due, number LIMIT 1
-"""  # noqa: S608  of constants
+"""
+"""What may be sent when it is due: of one key, one after the other."""
+
+_CLAIMABLE = f"SELECT {_ROW} {_NEXT} AND {_OVER} ORDER BY due, number LIMIT 1"
+_NEXT_DUE = f"SELECT min(due) {_NEXT}"
 _COUNT = """
 INSERT INTO counters (channel, name, value) VALUES (?, ?, ?)
 ON CONFLICT (channel, name) DO UPDATE SET value = value + excluded.value
 """
-_FORGET_TOLD = """
-DELETE FROM told WHERE channel = ? AND number <= (
-    SELECT number FROM told WHERE channel = ? ORDER BY number DESC LIMIT 1 OFFSET ?
+_FORGET_TOLD, _FORGET_MERGED = (
+    f"""
+DELETE FROM {table} WHERE channel = ? AND number <= (
+    SELECT number FROM {table} WHERE channel = ? ORDER BY number DESC LIMIT 1 OFFSET ?
 )
-"""
+"""  # noqa: S608  of constants
+    for table in ("told", "merged")
+)
 
 
 class Row(NamedTuple):
@@ -179,6 +195,8 @@ def _merge(connection: sqlite3.Connection, channel: str, alert: Alert, now: date
         more = _about_many(channel, alert, row.alert, same=not row.attempts)
         grown = "UPDATE alerts SET alert = ?, alert_id = ?, held = 0 WHERE number = ?"
         connection.execute(grown, (written(more), more.id, row.number))
+    connection.execute("INSERT INTO merged (channel, alert_id) VALUES (?, ?)", (channel, alert.id))
+    connection.execute(_FORGET_MERGED, (channel, channel, KEPT_AS_TOLD))
     connection.execute(_COUNT, (channel, "merged", 1))
 
 
@@ -212,19 +230,26 @@ def claim(connection: sqlite3.Connection, channel: str, *, now: datetime, until:
 
 
 def next_due(connection: sqlite3.Connection, channel: str) -> float | None:
-    ((due,),) = connection.execute("SELECT min(due) FROM alerts WHERE channel = ? AND undelivered = 0", (channel,))
+    ((due,),) = connection.execute(_NEXT_DUE, {"channel": channel})
     return None if due is None else float(due)
 
 
 def delivered(connection: sqlite3.Connection, channel: str, number: int, alert: Alert) -> None:
     connection.execute("DELETE FROM alerts WHERE number = ?", (number,))
-    # What was given up before is out of date: sent by hand, it would open again what is over.
-    stale = "DELETE FROM alerts WHERE channel = ? AND dedup_key = ? AND undelivered = 1 AND number < ?"
+    # What was given up before is out of date: sent by hand, it would open again what is over. Of messages about
+    # many each has counted others, and is needed.
+    stale = (
+        "DELETE FROM alerts WHERE channel = ? AND dedup_key = ? AND undelivered = 1 AND merged = 0 AND number < ?"
+    )
     connection.execute(stale, (channel, alert.dedup_key, number))
     told = (channel, alert.dedup_key, alert.id, alert.is_raised, number)
     connection.execute("INSERT OR REPLACE INTO told VALUES (?, ?, ?, ?, ?)", told)
     connection.execute(_FORGET_TOLD, (channel, channel, KEPT_AS_TOLD))
     connection.execute(_COUNT, (channel, "delivered", 1))
+
+
+def outdated(connection: sqlite3.Connection, number: int) -> None:
+    connection.execute("DELETE FROM alerts WHERE number = ?", (number,))
 
 
 def put_back(

@@ -56,6 +56,19 @@ BY_QUEUE = frozenset({RuleKind.PENDING, RuleKind.GROWTH, RuleKind.RATE})
 SAMPLED = frozenset({*BY_QUEUE, RuleKind.FAILURE_RATE})
 """What is seen by comparing numbers with those of before."""
 
+_EVERY_KIND = frozenset(RuleKind)
+MEANT_FOR: dict[str, frozenset[RuleKind]] = {
+    "threshold": SAMPLED | {RuleKind.ACCELERATING_GROUP},
+    "at_least": frozenset({RuleKind.FAILURE_RATE, RuleKind.ACCELERATING_GROUP}),
+    "window": _EVERY_KIND - {RuleKind.CRITICAL},
+    "queues": _EVERY_KIND - {RuleKind.STORE_DOWN, RuleKind.FAILED_RUN},
+    "each_queue": BY_QUEUE,
+    # Whether the store is away is known by each server for itself, and by no incident.
+    "remind": _EVERY_KIND - {RuleKind.STORE_DOWN},
+    "at_most": _EVERY_KIND - {RuleKind.STORE_DOWN},
+}
+"""What of a rule says something about which kinds; the rest about all."""
+
 
 class AlertRule(msgspec.Struct, frozen=True, kw_only=True):
     """`window` and all other times are seconds."""
@@ -67,11 +80,13 @@ class AlertRule(msgspec.Struct, frozen=True, kw_only=True):
     threshold: float = 0.0
     at_least: int = 0
     cooldown: float = 3600.0
-    """From one beginning that was told to the next one about the same thing."""
+    """From one beginning that was told to the next one about the same thing; 0: each is told."""
     remind: float | None = None
     """Told again after so long, unless somebody has acknowledged it. None: once is enough."""
     at_most: int = 10
-    """Beginnings told one by one within the cooldown; more are one message that counts them."""
+    """Beginnings told one by one within the cooldown (an hour, if there is none); more are one message that counts
+    them.
+    """
     queues: tuple[str, ...] = ()
     """Only these, by name or `beginning*`. Empty: all."""
     each_queue: bool = False
@@ -79,6 +94,14 @@ class AlertRule(msgspec.Struct, frozen=True, kw_only=True):
     channels: tuple[str, ...] = ()
     """Only these. Empty: all."""
 
+    @property
+    def flood(self) -> float:
+        """How long a flood is bounded for: also if each thing is told as often as it begins."""
+        return self.cooldown or _HOUR
+
+
+RESERVED = frozenset({"merged", "test"})
+"""Names under which messages are told that are of no rule (outbox_sql.py, trial.py)."""
 
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
@@ -115,8 +138,14 @@ DEFAULTS: dict[RuleKind, AlertRule] = {
             name="collector_down", kind=RuleKind.COLLECTOR_DOWN, severity=Severity.ERROR, window=2 * _MINUTE
         ),
         AlertRule(name="worker_down", kind=RuleKind.WORKER_DOWN, severity=Severity.ERROR, window=2 * _MINUTE),
-        AlertRule(name="store_down", kind=RuleKind.STORE_DOWN, severity=Severity.CRITICAL, window=_MINUTE),
-        AlertRule(name="critical", kind=RuleKind.CRITICAL, severity=Severity.CRITICAL, window=_HOUR),
+        AlertRule(
+            name="store_down",
+            kind=RuleKind.STORE_DOWN,
+            severity=Severity.CRITICAL,
+            window=_MINUTE,
+            cooldown=10 * _MINUTE,
+        ),
+        AlertRule(name="critical", kind=RuleKind.CRITICAL, severity=Severity.CRITICAL, window=_HOUR, cooldown=0.0),
     )
 }
 """The seeds' five thresholds, and ours."""

@@ -8,8 +8,9 @@ outbox:
    message of the end will have.
 2. The message is handed over.
    Crash before: whoever starts on this outbox finds the note, and hands it over again.
-3. The store answers: the end is handed over, and the note goes.
+3. The store answers: the end is handed over, and the note says so.
    Crash between: the same again, with the same id.
+4. The note stays: within the cooldown the next absence is not told.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ log = structlog.get_logger("redrive.alerts")
 class _Note(msgspec.Struct, frozen=True):
     raised: Alert
     end_id: str
+    over: bool = False
+    """Its end was handed over."""
 
 
 class StoreWatch:
@@ -55,18 +58,18 @@ class StoreWatch:
         self._away: float | None = None
         self._since: datetime | None = None
         self._looked = False
-        """Whether it is known that no note is there."""
+        """Whether it is known that no end is to be told."""
 
     async def answered(self) -> None:
         self._away = self._since = None
         if self._looked:
             return
         note = await self._note()
-        if note is not None:
+        if note is not None and not note.over:
             now = self._clock.now()
             await self._tell(replace(note.raised, id=note.end_id, state=State.RESOLVED, at=now))
             faults.point("alerts.end_told")
-            await self._outbox.note(self._name, None)
+            await self._write(replace(note, over=True))
         self._looked = True
 
     async def failed(self) -> None:
@@ -76,9 +79,13 @@ class StoreWatch:
         if monotonic - self._away < self._rule.window:
             return
         note = await self._note()
+        if note is not None and note.over:
+            if 0 <= (now - note.raised.at).total_seconds() < self._rule.cooldown:
+                return
+            note = None
         if note is None:
             note = _Note(self._raised(self._since, now), new_id())
-            await self._outbox.note(self._name, msgspec.json.encode(note))
+            await self._write(note)
             faults.point("alerts.noted")
             log.error("the store is away, and people are told", since=self._since.isoformat())
         self._looked = False
@@ -87,6 +94,9 @@ class StoreWatch:
     async def _note(self) -> _Note | None:
         text = await self._outbox.noted(self._name)
         return None if text is None else msgspec.json.decode(text, type=_Note)
+
+    async def _write(self, note: _Note) -> None:
+        await self._outbox.note(self._name, msgspec.json.encode(note))
 
     def _raised(self, since: datetime, now: datetime) -> Alert:
         rule = self._rule

@@ -1,4 +1,4 @@
-"""How an alert reads: a subject, a body, and the link to the console.
+"""How an alert reads: a subject, a body, and the links to the console.
 
 Titles are masked, and still made by whoever sent the message that failed. So they are one line without control
 characters, and cut: nobody writes a second header into a mail or hides the rest of a line.
@@ -38,19 +38,30 @@ class Texts:
         return one_line(alert.title, _LONGEST_TITLE)
 
     def link(self, alert: Alert) -> str | None:
+        """To what it is about."""
         return None if self._public_url is None else self._public_url + alert.path
+
+    def own_link(self, alert: Alert) -> str | None:
+        """To where it is acknowledged."""
+        return None if self._public_url is None or not alert.own_path else self._public_url + alert.own_path
 
     def facts(self, alert: Alert) -> dict[str, str]:
         """Names and values, for channels that show them apart."""
         counted = {one_line(name, _LONGEST_NAME): f"{number:,}" for name, number in alert.counts.items()}
-        named = {"queue": one_line(alert.queue, _LONGEST_NAME), "rule": one_line(alert.rule, _LONGEST_NAME)}
+        named = {
+            "queue": one_line(alert.queue, _LONGEST_NAME),
+            "rule": one_line(alert.rule, _LONGEST_NAME),
+            "alert": alert.incident_id,
+        }
         over = {} if alert.is_raised else {"over after": short((alert.at - alert.since).total_seconds())}
         about = {**named, "environment": self.place, "since": _moment(alert.since), **over}
         return {**counted, **{name: value for name, value in about.items() if value}}
 
     def body(self, alert: Alert) -> str:
         lines = [self.title(alert), "", *(f"{name}: {value}" for name, value in self.facts(alert).items())]
-        link = self.link(alert)
+        link, own = self.link(alert), self.own_link(alert)
+        if own is not None and alert.is_raised:
+            lines += ["", f"To acknowledge or snooze it: {own}"]
         return "\n".join(lines if link is None else [*lines, "", link])
 
 

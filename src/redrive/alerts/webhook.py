@@ -6,6 +6,8 @@ redirected, and no address inside our network is asked unless the settings allow
 
 from __future__ import annotations
 
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,6 +17,8 @@ from redrive.clock import Clock, SystemClock
 from redrive.errors import ConfigurationError, NotDelivered, Refused, Unreachable
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from redrive.alerts.alert import Alert
     from redrive.alerts.texts import Texts
     from redrive.outgoing import Outgoing
@@ -56,12 +60,12 @@ class Webhook:
             "webhook-signature": signature(self._key, message_id=alert.id, timestamp=timestamp, body=body),
         }
         try:
-            status = (await self._outgoing.post(self._url, body, headers=headers)).status
+            answer = await self._outgoing.post(self._url, body, headers=headers)
         except Refused as error:
             raise NotDelivered(str(error), permanent=True, remedy=error.remedy) from None
         except Unreachable as error:
             raise NotDelivered(str(error), permanent=False) from None
-        _judge(status)
+        _judge(answer.status, again_in=_seconds(answer.retry_after, self._clock.now()))
 
     def _told(self, alert: Alert) -> dict[str, Any]:
         return {
@@ -70,10 +74,21 @@ class Webhook:
             "title": self._texts.title(alert),
             "environment": self._texts.place,
             "url": self._texts.link(alert),
+            "alert_url": self._texts.own_link(alert),
         }
 
 
-def _judge(status: int) -> None:
+def _seconds(later: str, now: datetime) -> float | None:
+    """As HTTP has Retry-After: seconds, or a date. None: neither."""
+    if later.isascii() and later.isdecimal():
+        return float(later)
+    try:
+        return (parsedate_to_datetime(later).astimezone(UTC) - now).total_seconds()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _judge(status: int, *, again_in: float | None) -> None:
     if 200 <= status < 300:  # noqa: PLR2004  every way to say "taken"
         return
     later = status in _AGAIN or status >= 500  # noqa: PLR2004  the receiver's own failures
@@ -82,4 +97,5 @@ def _judge(status: int) -> None:
         f"the receiver answered with status {status}{redirected}",
         permanent=not later,
         remedy="" if later else "correct the channel's url or secret, or the receiver",
+        again_in=again_in,
     )

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from redrive.access import Scope
     from redrive.alerts.incident import Incident, IncidentChange
-    from redrive.alerts.observed import EndedRun, ProcessReport, Reported, Sample
+    from redrive.alerts.observed import EndedRun, NewGroups, ProcessReport, Reported, Returned, Sample
     from redrive.dead_letter import Actor, FailureGroup
 
 
@@ -33,6 +33,16 @@ class AlertStore(Protocol):
 
     async def critical_groups(self, *, limit: int) -> Mapping[str, int]:
         """Open letters that failed critically, by group, most first."""
+        ...
+
+    async def new_groups(self, since: datetime, *, limit: int) -> NewGroups:
+        """First seen since then and with open letters: the newest `limit`, and how many there are besides."""
+        ...
+
+    async def returned_groups(self, since: datetime, *, limit: int) -> Mapping[str, Returned]:
+        """Back since then, after days of quiet, after all of it was settled, or after it was sent back; `limit` of
+        each at most.
+        """
         ...
 
     async def groups_named(self, group_ids: Sequence[str]) -> Mapping[str, FailureGroup]:
@@ -85,6 +95,8 @@ class AlertStore(Protocol):
         """The process ends in good order. Safe to repeat."""
         ...
 
-    async def processes(self, *, since: datetime) -> list[Reported]:
-        """Those that have reported since then; older reports go."""
+    async def processes(self, *, since: datetime, spools_since: datetime) -> list[Reported]:
+        """Those that have reported since then; older reports go. Of a spool that letters were left in, what was
+        said of it last stays longer, of no queues then.
+        """
         ...

@@ -48,7 +48,7 @@ VERSION_TABLE = "redrive_version"
 COMPATIBILITY_TABLE = "redrive_compatibility"
 """One row: the oldest schema whose code still works on this one, so that versions can run side by side."""
 
-HEAD = "0015"
+HEAD = "0016"
 """The version these tables are; the newest file in migrations/versions."""
 
 metadata = MetaData(
@@ -75,6 +75,9 @@ FAILED = text("status IN ('FAILED', 'STOPPED')")
 """Runs that somebody is told of. Likewise."""
 
 EDITED = text("revision > 0")
+
+RETURNED = text("generation > 1 AND status IN ('PENDING', 'QUARANTINED')")
+"""Letters that were sent back and wait again. Likewise."""
 
 NOT_PRIVATE = text("NOT private")
 """Likewise: parts of the search index that were made without masks, by an older Redrive as a rule."""
@@ -143,6 +146,8 @@ letters = Table(
     ),
     # Who has to agree to a run may depend on whether any letter of it was edited; few are.
     Index("ix_letters_edited", "status", "created_at", "id", postgresql_where=EDITED, sqlite_where=EDITED),
+    # Few, and somebody is told of them.
+    Index("ix_letters_returned", "changed_at", "group_id", postgresql_where=RETURNED, sqlite_where=RETURNED),
     Index("ix_letters_lane", "lane", "id", postgresql_where=IN_LANES, sqlite_where=IN_LANES),
     # What retention takes away: settled letters by the time they were settled.
     Index(
@@ -207,6 +212,7 @@ groups = Table(
     Column("runbook", ExactText),
     Column("merged_into", ExactText),  # letters of this fingerprint go there
     Index("ix_groups_merged_into", "merged_into"),
+    Index("ix_groups_first_seen", "first_seen"),
 )
 
 

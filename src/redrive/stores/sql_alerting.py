@@ -10,12 +10,11 @@ from msgspec.structs import replace
 from sqlalchemy import delete, or_, select, update
 
 from redrive.alerts.incident import Incident, IncidentStatus, changed
-from redrive.alerts.observed import ProcessReport, Reported
 from redrive.any_text_json import decoded, encoded
 from redrive.dead_letter import OPEN
 from redrive.errors import NotFound, UsageError
 from redrive.ledger import INCIDENT, Deed, Subject
-from redrive.stores import sql_observing
+from redrive.stores import sql_group_news, sql_observing, sql_processes
 from redrive.stores.expressions import begins_with, insert_into, lots
 from redrive.stores.schema import groups
 from redrive.stores.schema_duties import duties
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from redrive.access import Scope
     from redrive.alerts.incident import IncidentChange
-    from redrive.alerts.observed import EndedRun, Sample
+    from redrive.alerts.observed import EndedRun, NewGroups, ProcessReport, Reported, Returned, Sample
     from redrive.clock import Clock
     from redrive.dead_letter import Actor, FailureGroup
     from redrive.stores.sql_ledger import Ledger
@@ -79,6 +78,12 @@ class SqlAlerting(ABC):
 
     async def critical_groups(self, *, limit: int) -> Mapping[str, int]:
         return await self._read(partial(sql_observing.critical_groups, limit=limit))
+
+    async def new_groups(self, since: datetime, *, limit: int) -> NewGroups:
+        return await self._read(partial(sql_group_news.new_groups, since=since, limit=limit))
+
+    async def returned_groups(self, since: datetime, *, limit: int) -> Mapping[str, Returned]:
+        return await self._read(partial(sql_group_news.returned_groups, since=since, limit=limit))
 
     async def groups_named(self, group_ids: Sequence[str]) -> Mapping[str, FailureGroup]:
         now, wanted = self._clock.now(), list(dict.fromkeys(group_ids))
@@ -183,13 +188,8 @@ class SqlAlerting(ABC):
             lambda connection: connection.execute(delete(processes).where(processes.c.id == process_id))
         )
 
-    async def processes(self, *, since: datetime) -> list[Reported]:
-        def unit(connection: Connection) -> list[Reported]:
-            connection.execute(delete(processes).where(processes.c.seen_at < since))
-            query = select(processes.c.body, processes.c.seen_at).order_by(processes.c.id)
-            return [Reported(decoded(row.body, ProcessReport), row.seen_at) for row in connection.execute(query)]
-
-        return await self._write(unit)
+    async def processes(self, *, since: datetime, spools_since: datetime) -> list[Reported]:
+        return await self._write(partial(sql_processes.processes, since=since, spools_since=spools_since))
 
 
 def _visible(within: Scope) -> list[ColumnElement[bool]]:

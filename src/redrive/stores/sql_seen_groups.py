@@ -29,7 +29,7 @@ QUIET = timedelta(days=3)
 LOOKED_AT = 200
 """Groups of which it is found out whether they return: those with the most letters, and the newest."""
 _NEWEST_LETTERS = 20
-_SETTLED = (str(Status.RESOLVED), str(Status.DISCARDED))
+SETTLED_STATUSES = (str(Status.RESOLVED), str(Status.DISCARDED))
 _RANK = {Appearance.NEW: 0, Appearance.RETURNING: 1, Appearance.KNOWN: 2}
 
 
@@ -81,8 +81,8 @@ def _numbers(
 def _returns(connection: Connection, ids: Sequence[str], begin: datetime) -> dict[str, Return]:
     if not ids:
         return {}
-    recent = _groups_with(connection, ids, begin - QUIET, begin)
-    left_open = _groups_with(connection, ids, None, begin, only_open=True)
+    recent = groups_with(connection, ids, begin - QUIET, begin)
+    left_open = groups_with(connection, ids, None, begin, only_open=True)
     back = _came_back(connection, ids)
     found: dict[str, Return] = {}
     for each in ids:
@@ -95,7 +95,7 @@ def _returns(connection: Connection, ids: Sequence[str], begin: datetime) -> dic
     return found
 
 
-def _groups_with(
+def groups_with(
     connection: Connection, ids: Sequence[str], since: datetime | None, until: datetime, *, only_open: bool = False
 ) -> set[str]:
     """Those that have letters of the span. Both ends are whole hours, so that counters know all of it."""
@@ -104,7 +104,7 @@ def _groups_with(
     for each in counted:
         mine = [one_of(each.c.group_id, list(ids), connection.dialect.name)]
         if only_open:
-            mine.append(each.c.status.not_in(_SETTLED))
+            mine.append(each.c.status.not_in(SETTLED_STATUSES))
         query = select(each.c.group_id, func.sum(each.c.letters)).where(*mine).group_by(each.c.group_id)
         for group_id, number in connection.execute(query):
             numbers[group_id] = numbers.get(group_id, 0) + int(number)

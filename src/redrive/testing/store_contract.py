@@ -23,6 +23,8 @@ from redrive.dead_letter import Status, Transition
 from redrive.errors import Unreachable
 from redrive.testing.letters import an_entry
 from redrive.testing.store_case import ANN, ENGINE, LEASE, place, sent
+from redrive.testing.store_contract_alert_groups import GroupNewsContract
+from redrive.testing.store_contract_alert_rules import AlertRuleContract
 from redrive.testing.store_contract_alerts import IncidentContract, ObservingContract, ProcessContract
 from redrive.testing.store_contract_analyses import AnalysesContract
 from redrive.testing.store_contract_archive import (
@@ -116,6 +118,8 @@ class StoreContract(
     ScopedRunContract,
     DutyContract,
     ObservingContract,
+    GroupNewsContract,
+    AlertRuleContract,
     IncidentContract,
     ProcessContract,
 ):

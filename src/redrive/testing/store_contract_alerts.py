@@ -314,7 +314,7 @@ class ProcessContract(StoreCase):
         await _alerts(store).report(report)
         await _alerts(store).report(replace(report, id="p2"))
 
-        found = await _alerts(store).processes(since=clock.now() - timedelta(days=1))
+        found = await _alerts(store).processes(since=clock.now() - timedelta(days=1), spools_since=clock.now())
         assert [(each.report, each.at) for each in found] == [
             (report, clock.now()),
             (replace(report, id="p2"), clock.now()),
@@ -327,7 +327,49 @@ class ProcessContract(StoreCase):
             await _alerts(store).report(ProcessReport(id=name, role=ProcessRole.WORKER, host="h1", pid=1))
         await _alerts(store).say_goodbye("p1")
         await _alerts(store).say_goodbye("p1")
-        assert [each.report.id for each in await _alerts(store).processes(since=clock.now())] == ["p2"]
+        assert [
+            each.report.id for each in await _alerts(store).processes(since=clock.now(), spools_since=clock.now())
+        ] == ["p2"]
 
         clock.advance(1)
-        assert await _alerts(store).processes(since=clock.now()) == []
+        assert await _alerts(store).processes(since=clock.now(), spools_since=clock.now()) == []
+
+    async def test_of_a_spool_with_letters_in_it_the_last_word_stays_until_somebody_says_that_it_is_empty(
+        self, store: DeadLetterStore, clock: ManualClock
+    ) -> None:
+        killed = ProcessReport(
+            id="p1",
+            role=ProcessRole.WORKER,
+            host="h1",
+            pid=1,
+            queues=("orders",),
+            spool="/spool",
+            spooled_bytes=70,
+            spooled_for=90.0,
+        )
+
+        async def known() -> list[ProcessReport]:
+            day, month = clock.now() - timedelta(days=1), clock.now() - timedelta(days=30)
+            return [each.report for each in await _alerts(store).processes(since=day, spools_since=month)]
+
+        await _alerts(store).report(killed)
+        clock.advance(2 * 86400)
+        assert await known() == [replace(killed, queues=())]
+        other = replace(killed, id="p0", spool="/other", spooled_bytes=0, spooled_for=None)
+        await _alerts(store).report(other)
+        assert await known() == [other, replace(killed, queues=())]
+
+        successor = replace(killed, id="p2", spooled_bytes=0, spooled_for=None)
+        await _alerts(store).report(successor)
+        assert await known() == [other, successor]
+        await _alerts(store).say_goodbye("p2")
+        assert await known() == [other]
+
+    async def test_a_spool_of_which_nobody_has_said_anything_for_long_is_forgotten(
+        self, store: DeadLetterStore, clock: ManualClock
+    ) -> None:
+        report = ProcessReport(id="p1", role=ProcessRole.WORKER, host="h1", pid=1, spool="/spool")
+        await _alerts(store).report(replace(report, spooled_bytes=7, spooled_for=1.0))
+        clock.advance(1)
+
+        assert await _alerts(store).processes(since=clock.now(), spools_since=clock.now()) == []

@@ -57,6 +57,7 @@ class SpoolState(msgspec.Struct, frozen=True):
     segments: int
     corrupt: int
     """Files with damaged bytes, for a person to look at."""
+    folder: str = ""
 
 
 class Spool:
@@ -118,7 +119,7 @@ class Spool:
     def pending(self) -> SpoolState:
         """Cheap: one listing of the folder."""
         found = look(self._folder)
-        return SpoolState(found.segment_bytes, found.segments, found.corrupt)
+        return SpoolState(found.segment_bytes, found.segments, found.corrupt, str(self._folder.absolute()))
 
     async def close(self) -> None:
         """What was appended stays until it is replayed. Safe to repeat."""

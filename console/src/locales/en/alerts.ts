@@ -33,6 +33,7 @@ export const alerts = {
     hours: 'Hours',
     letters: 'Letters',
     more: 'More',
+    open: 'Open',
     'per minute': 'Per minute',
     pending: 'Pending',
     percent: 'Percent',
@@ -51,13 +52,14 @@ export const alerts = {
     },
     snooze: {
       title: 'Snooze the alert',
-      what: (wait: string) => `Nothing is told of it for ${wait}, also when it ends and begins anew meanwhile.`,
+      what: (wait: string) =>
+        `Nothing but its end is told of it for ${wait}, also when it begins anew meanwhile. If it is so then, it is told again.`,
       confirm: (wait: string) => `Snooze for ${wait}`,
       done: (wait: string) => `The alert is snoozed for ${wait}`,
     },
     wake: {
       title: 'Wake the alert',
-      what: 'It is snoozed no longer: people are told of it again.',
+      what: 'It is snoozed no longer: people are told of it again, at once if it goes on.',
       confirm: 'Wake',
       done: 'The alert is awake',
     },

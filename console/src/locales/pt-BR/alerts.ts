@@ -34,6 +34,7 @@ export const alerts: typeof en = {
     hours: 'Horas',
     letters: 'Mensagens',
     more: 'A mais',
+    open: 'Abertas',
     'per minute': 'Por minuto',
     pending: 'Pendentes',
     percent: 'Por cento',
@@ -52,13 +53,14 @@ export const alerts: typeof en = {
     },
     snooze: {
       title: 'Silenciar o alerta',
-      what: (wait) => `Nada é avisado sobre ele por ${wait}, mesmo que termine e recomece nesse tempo.`,
+      what: (wait) =>
+        `Nada além do fim dele é avisado por ${wait}, mesmo que recomece nesse tempo. Se ainda valer depois, é avisado de novo.`,
       confirm: (wait) => `Silenciar por ${wait}`,
       done: (wait) => `O alerta está silenciado por ${wait}`,
     },
     wake: {
       title: 'Voltar a avisar do alerta',
-      what: 'Ele não está mais silenciado: as pessoas voltam a ser avisadas.',
+      what: 'Ele não está mais silenciado: as pessoas voltam a ser avisadas, já agora se ele continua.',
       confirm: 'Voltar a avisar',
       done: 'O alerta volta a ser avisado',
     },
