@@ -60,6 +60,7 @@ async def examine(
     than `within` seconds is told as that. Without `queues`: those of the app and of the settings, else all.
     """
     expected = _expected(settings, app, queues)
+    wiring.load_store_machinery(settings)  # here, where no other thread imports it
     threads = HandlerThreads(_THREADS)  # whose threads keep no process from ending, whatever they wait for
     aside: Aside = partial(asyncio.get_running_loop().run_in_executor, threads)
     try:

@@ -139,6 +139,16 @@ def key_usage(settings: Settings) -> Mapping[str, int]:
         return usage(settings.store.url.reveal(), **_store_options(settings))
 
 
+def load_store_machinery(settings: Settings) -> None:
+    """Imports what the looks above need. Two threads that import SQLAlchemy for the first time at the same moment may
+    find half of it; whoever looks in threads calls this before. What cannot be loaded is told by the look itself.
+    """
+    from redrive.stores.upgrade import load  # noqa: PLC0415  as above
+
+    with suppress(ConfigurationError):
+        load(settings.store.url.reveal())
+
+
 def require_store(settings: Settings) -> None:
     """Unreachable if there is no store yet: what only looks should not make one and call it empty."""
     from redrive.stores.upgrade import require  # noqa: PLC0415  as above

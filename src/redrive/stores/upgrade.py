@@ -106,6 +106,11 @@ def upgrade(url: str, **options: Any) -> str:
         return database.upgrade()
 
 
+def load(url: str) -> None:
+    """Imports everything that a look at such a database needs; opens nothing. ConfigurationError if it is not there."""
+    load_driver("store", url, DATABASES)
+
+
 def require(url: str, **options: Any) -> None:
     """Raises Unreachable if there is no such store; makes none."""
     with _database(url, options) as database:
