@@ -53,7 +53,6 @@ from redrive.upkeep.retention import Retained, Retention
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
     from collections.abc import Set as AbstractSet
-    from pathlib import Path
 
     from redrive.access import Identity
     from redrive.clock import Clock
@@ -249,14 +248,14 @@ class Actions(
 
     # Keeping
 
-    async def retention(self, archive: Archive | None, *, clock_note: Path) -> Retention:
+    async def retention(self, archive: Archive | None) -> Retention:
         """Takes old settled letters out of the store, into that archive; None: into none."""
         await self._may_everywhere(Permission.PURGE)
         return Retention(
             store=self._store,
             archive=archive,
             clock=self._clock,
-            clock_note=ClockNote(clock_note),
+            clock_note=ClockNote(self._runs, self._clock),
             actor=self._who.name,
         )
 

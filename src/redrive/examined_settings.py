@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from redrive.finding import Finding
-    from redrive.settings import DeadLetterSettings, QueueSettings, Settings
+    from redrive.keeping_settings import DeadLetterSettings
+    from redrive.settings import QueueSettings, Settings
 
 _DAY = 86400.0
 _SHORT_LEASE = 10.0
@@ -46,7 +47,6 @@ def examine_settings(settings: Settings, queues: Collection[Handled]) -> list[Fi
         *_privacy(settings),
         *_environment(settings),
         *_broker(settings),
-        *_general(settings),
         *(each for queue in queues for each in _queue(settings, queue)),
     ]
     return found or [ok("settings", "no setting lets go of messages")]
@@ -137,11 +137,6 @@ def _broker(settings: Settings) -> Iterator[Finding]:
         yield warn("kafka-start", what, "set broker.kafka.start = 'earliest'")
 
 
-def _general(settings: Settings) -> Iterator[Finding]:
-    if settings.dead_letters.expire_after is not None and not settings.queues:
-        yield _expires(settings.dead_letters.expire_after, None)
-
-
 def _queue(settings: Settings, queue: Handled) -> Iterator[Finding]:
     own = settings.for_queue(queue.name)
     after = own.dead_letters.expire_after
@@ -155,10 +150,10 @@ def _queue(settings: Settings, queue: Handled) -> Iterator[Finding]:
         yield warn("handler-timeout", what, "set handler_timeout for it", queue=queue.name)
 
 
-def _expires(after: float, queue: str | None) -> Finding:
+def _expires(after: float, queue: str) -> Finding:
     what = f"letters that nobody has looked at for {short(after)} are discarded"
     told = problem if after < _DAY else warn
-    return told("expire-after", what, "leave dead_letters.expire_after out, or let it be longer", queue=queue)
+    return told("expire-after", what, "leave expire_after out for that queue, or let it be longer", queue=queue)
 
 
 def _breaker(own: QueueSettings, queue: str) -> Iterator[Finding]:

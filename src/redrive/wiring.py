@@ -140,8 +140,8 @@ def key_usage(settings: Settings) -> Mapping[str, int]:
 
 
 def load_store_machinery(settings: Settings) -> None:
-    """Imports what the looks above need. Two threads that import SQLAlchemy for the first time at the same moment may
-    find half of it; whoever looks in threads calls this before. What cannot be loaded is told by the look itself.
+    """Imports what the looks above need. Two threads that import SQLAlchemy for the first time at the same moment
+    may find half of it: whoever looks in threads calls this before. What cannot be loaded the look itself tells.
     """
     from redrive.stores.upgrade import load  # noqa: PLC0415  as above
 

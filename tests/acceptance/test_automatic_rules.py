@@ -24,6 +24,7 @@ from redrive.run_policy import RunPolicy
 from redrive.settings import Settings
 from redrive.testing import ManualClock
 from redrive.testing.letters import an_entry
+from redrive.uptime import Uptime, uptime
 from support.patience import until
 from support.run_shop import RunShop, all_is_well
 from support.workshop import workshop
@@ -154,6 +155,9 @@ class Shifted:
 
     def monotonic(self) -> float:
         return monotonic()
+
+    def uptime(self) -> Uptime:
+        return uptime()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -73,7 +73,11 @@ CASES: dict[str, tuple[dict[str, Any], str, FindingLevel]] = {
         "kafka-start",
         FindingLevel.WARN,
     ),
-    "expires": ({"dead_letters": {"expire_after": "30d"}}, "expire-after", FindingLevel.WARN),
+    "expires": (
+        {"queues": {"orders": {"dead_letters": {"expire_after": "30d"}}}},
+        "expire-after",
+        FindingLevel.WARN,
+    ),
     "expires soon": (
         {"queues": {"orders": {"dead_letters": {"expire_after": "1h"}}}},
         "expire-after",
@@ -81,7 +85,10 @@ CASES: dict[str, tuple[dict[str, Any], str, FindingLevel]] = {
     ),
     "a breaker that dead-letters": ({"worker": {"breaker_mode": "dead_letter"}}, "breaker", FindingLevel.WARN),
     "a breaker that dead-letters what expires": (
-        {"worker": {"breaker_mode": "dead_letter"}, "dead_letters": {"expire_after": "30d"}},
+        {
+            "worker": {"breaker_mode": "dead_letter"},
+            "queues": {"orders": {"dead_letters": {"expire_after": "30d"}}},
+        },
         "breaker",
         FindingLevel.PROBLEM,
     ),

@@ -57,6 +57,10 @@ def run(
         ),
     ] = None,
     limit: LimitOption = None,
+    clock_is_right: Annotated[
+        bool,
+        typer.Option("--clock-is-right", help="Go ahead though the clock may have jumped: it is right."),
+    ] = False,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     output: FormatOption = Format.TABLE,
@@ -74,7 +78,7 @@ def run(
     rules = keep_rules(given) if keep is None else KeepRules.alike(duration(keep, "--keep"))
 
     async def work(actions: Actions) -> int:
-        retention = await actions.retention(archive, clock_note=settings.clock_note)
+        retention = await actions.retention(archive)
         due = await retention.due(rules, sizes=dry_run)
         found = sum(each.letters for each in due)
         number = found if limit is None else min(found, limit)
@@ -88,7 +92,8 @@ def run(
             note(f"Would {what}. Nothing was changed.")
             return ExitCode.OK
         confirm(f"{what[0].upper()}{what[1:]}?", yes=yes)
-        return await _run(retention, rules, number, batch=settings.batch, rate=rate or settings.rate, limit=limit)
+        pace = {"batch": settings.batch, "rate": rate or settings.rate, "at_most": limit}
+        return await _run(retention, rules, number, clock_is_right=clock_is_right, **pace)
 
     return at_store(ctx, work)
 
@@ -130,12 +135,10 @@ def _verify(path: Path, keys: FileKeys) -> int:
     return ExitCode.OK
 
 
-async def _run(
-    retention: Retention, rules: KeepRules, number: int, *, batch: int, rate: float | None, limit: int | None
-) -> int:
+async def _run(retention: Retention, rules: KeepRules, number: int, **given: Any) -> int:
     try:
         with progress("Archiving and purging", number) as advance:
-            done = await retention.run(rules, batch=batch, rate=rate, at_most=limit, on_progress=advance)
+            done = await retention.run(rules, on_progress=advance, **given)
     except RedriveError as error:
         if not retention.done.purged:
             raise

@@ -19,6 +19,7 @@ from redrive.errors import Unfinished
 from redrive.registry import Driver, load_driver
 from redrive.stores import (  # noqa: F401  their tables are those of the metadata too
     schema_accounts,
+    schema_clock_notes,
     schema_data_keys,
     schema_duties,
     schema_erasures,
@@ -107,7 +108,7 @@ def upgrade(url: str, **options: Any) -> str:
 
 
 def load(url: str) -> None:
-    """Imports everything that a look at such a database needs; opens nothing. ConfigurationError if it is not there."""
+    """Imports what a look at such a database needs, and opens nothing. ConfigurationError if it is not there."""
     load_driver("store", url, DATABASES)
 
 
