@@ -4,8 +4,8 @@ SD4).
 1. What the last run archived and did not come to purge is purged, if the store still has it as the archive does.
 2. A batch of the letters that were settled longest ago is written into an archive file of its own.
    Crash here: a part of a file, thrown away by the next run; the store is untouched.
-3. The file is read back from the disk and compared, letter by letter. Where copies are asked for, one is made,
-   read back and compared too.
+3. The file is read back from the disk and compared, letter by letter, and noted in the folder's manifest. Where
+   copies are asked for, one is made, read back and compared too.
    Crash here: a whole file, and the store untouched: step 1 of the next run.
 4. Its letters are purged, a few per transaction, each guarded: one that changed since it was archived stays.
    Crash here: some are gone and in the file, the others are in both: step 1 of the next run.
@@ -125,6 +125,7 @@ class Retention:
             return
         # Files are written one after the other, so only the newest can hold what is not purged.
         digests = await asyncio.to_thread(_digests_of, self._archive, files[0])
+        await asyncio.to_thread(self._archive.note, files[0], len(digests))
         await asyncio.to_thread(self._archive.keep_copy, files[0])
         async with aclosing(self._store.whole(list(digests))) as letters:
             same = [_as_ended(each) async for each in letters if digest_of(each) == digests[each.id]]
@@ -138,6 +139,7 @@ class Retention:
             return
         file = await self._write(self._archive, found)
         await asyncio.to_thread(file.read_back)
+        await asyncio.to_thread(self._archive.note, file.path, len(file.versions))
         await asyncio.to_thread(self._archive.keep_copy, file.path)
         faults.point("retention.after_verify")
         self._note(files=1)
