@@ -60,9 +60,8 @@ def masked(desk: Desk, *lines: str) -> list[str]:
 
 
 def asked(desk: Desk, value: str = CPF) -> str:
-    ended = desk.redrive(
-        "erase", "request", "--subject", "-", "--reason", "asked by letter 17", "--yes", stdin=value
-    )
+    given = ("erase", "request", "--subject", "-", "--reason", "asked by letter 17", "--yes")
+    ended = desk.redrive(*given, stdin=value, account="ann")
     assert ended.code == 0, ended.err
     return ended.out.strip()
 
@@ -100,8 +99,12 @@ def test_nobody_agrees_to_what_they_have_asked_for(desk: Desk) -> None:
     erasure = asked(desk)
     me = json.loads(desk.redrive("erase", "list", "--output", "json").out)[0]["requested_by"]
 
-    for who in (me, me.upper()):
-        refused = approved(desk, erasure, who=who)
+    assert me == "ann"
+    mine = ("erase", "approve", erasure, "--subject", CPF, "--yes", "--as", "bob")
+    for refused in (
+        *(approved(desk, erasure, who=who) for who in (me, "ANN")),
+        desk.redrive(*mine, account="ann"),
+    ):
         assert (refused.code, "nobody approves their own" in refused.err) == (5, True)
 
     assert letter_id in in_store(desk)

@@ -107,7 +107,7 @@ class SqlErasing(ABC):
             if same_person(by.name, found.requested_by):
                 raise Refused(
                     f"erasure {found.id} was requested by {found.requested_by}: nobody approves their own",
-                    remedy="somebody else has to approve it",
+                    remedy="somebody else has to approve it, from an account of their own",
                 )
             approved = _changed(connection, found, status=ErasureStatus.APPROVED, approved_by=by.name)
             self._note_erasure(connection, APPROVED, approved, by=by)
