@@ -12,6 +12,7 @@ from redrive import wiring
 from redrive.app import App
 from redrive.encryption_wiring import key_source
 from redrive.errors import RedriveError, Unreachable
+from redrive.examined_retention import examine_copies
 from redrive.examined_settings import Handled, examine_settings
 from redrive.finding import WORST_FIRST, FoundAt, problem, unknown
 from redrive.kept_files import broker_file, kept_by, store_file
@@ -101,7 +102,7 @@ def _parts(
         return [*await aside(spool), *await aside(partial(examine_journal, settings.journal.path))]
 
     async def disks() -> list[Finding]:
-        return await aside(lambda: examine_disks(list(kept_by(settings))))
+        return await aside(lambda: [*examine_disks(list(kept_by(settings))), *examine_copies(settings)])
 
     async def values() -> list[Finding]:
         handled = [_handled(settings, app or App(""), each.name) for each in expected.queues if each.handled]
