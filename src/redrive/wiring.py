@@ -181,6 +181,15 @@ async def followers(settings: Settings, *, app: str = "") -> AsyncIterator[Spans
         await opened.close()
 
 
+def followers_of_sends(settings: Settings, *, app: str) -> Opened | None:
+    """Who follows what an app sends from a process of its own, as [tracing] says; None: nobody."""
+    if not settings.tracing.enabled:
+        return None
+    from redrive import tracing_wiring  # noqa: PLC0415  only those who use it
+
+    return tracing_wiring.opened(settings, app=app)
+
+
 def _is_followed(settings: Settings) -> bool:
     return settings.tracing.enabled or settings.log.level == "debug"
 
@@ -347,7 +356,7 @@ async def worker(app: App, settings: Settings, *, queues: Sequence[str] = ()) ->
         spool = Spool(settings.spool.folder, max_bytes=settings.spool.max_size, keys=file_keys(settings))
         closing.push_async_callback(spool.close)
         spans = await closing.enter_async_context(followers(settings, app=app.name))
-        closing.enter_context(app.lent(opened_transport))
+        closing.enter_context(app.lent(opened_transport, spans))
         yield Worker(
             app,
             {queue: plan(app, queue, settings) for queue in queues or app.handlers},
