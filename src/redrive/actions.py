@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from redrive.run import Run
     from redrive.statistics import Statistics
     from redrive.stores import DeadLetterStore, RunStore
+    from redrive.stores.clock_note_store import ClockNoteStore
     from redrive.stores.insight_store import InsightStore
     from redrive.telemetry.spans import Spans
     from redrive.transports import Transport
@@ -255,7 +256,7 @@ class Actions(
             store=self._store,
             archive=archive,
             clock=self._clock,
-            clock_note=ClockNote(self._runs, self._clock),
+            clock_note=ClockNote(cast("ClockNoteStore", self._runs), self._clock),
             actor=self._who.name,
         )
 

@@ -98,7 +98,7 @@ class RetentionSettings(Section):
     """Letters of one archive file."""
 
 
-def expiring_alone(letters: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+def expiring_alone(letters: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Nothing of a queue expires that has not asked for it itself: `expire_after` is left where it has (T19)."""
     asked = own.get("expire", "expire_after" in own)
-    return letters if asked else {key: value for key, value in letters.items() if key != "expire_after"}
+    return {key: value for key, value in letters.items() if asked or key != "expire_after"}
