@@ -102,11 +102,12 @@ class ErasureActions(Standing):
             raise Refused(
                 f"{waiting} letters are being indexed, and cannot be searched yet", remedy="try again in a moment"
             )
-        found = {letter.id: letter async for letter in self._pages(Filter((person.term,)))}
+        found = {letter.id: letter async for page in self._pages(Filter((person.term,))) for letter in page}
         # The index has bodies and errors as they are now: not headers, keys, causes, nor what was before an edit.
-        others = {letter.id: letter async for letter in self._pages(Filter()) if letter.id not in found}
-        async with aclosing(self._store.whole(list(others))) as whole:
-            found |= {each.id: others[each.id] async for each in whole if person.is_in(each, self._masks)}
+        async for page in self._pages(Filter()):
+            others = {letter.id: letter for letter in page if letter.id not in found}
+            async with aclosing(self._store.whole(list(others))) as whole:
+                found |= {each.id: others[each.id] async for each in whole if person.is_in(each, self._masks)}
         return list(found.values())
 
     async def request_erasure(self, person: Person, reason: str, archive: Archive | None = None) -> Erasure:
@@ -180,9 +181,8 @@ class ErasureActions(Standing):
         await self._may_everywhere(Permission.PURGE)
         return await self._erasing.reject_erasure(erasure_id, by=self._because(reason))
 
-    async def _pages(self, where: Filter) -> AsyncIterator[DeadLetter]:
+    async def _pages(self, where: Filter) -> AsyncIterator[list[DeadLetter]]:
         query = LetterQuery(where=where, limit=MAX_PAGE)
         while page := await self._store.find(query):
-            for letter in page:
-                yield letter
+            yield page
             query = msgspec.structs.replace(query, after=Place.of(page[-1]))

@@ -520,3 +520,18 @@ def test_an_archive_can_be_read_without_us(in_use: Desk) -> None:
 
     assert lines[1]["letter"]["id"] == letter_id
     assert json.loads(lines[1]["letter"]["message"]["body"])["data"] == {"order_id": 1}
+
+
+def test_an_archive_that_is_gone_is_missed_until_somebody_says_that_it_was_on_purpose(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    settled(desk, 1)
+    desk.redrive("retention", "run", "--yes")
+    [path] = Archive(tmp_path / ".redrive/archive").files()
+    assert desk.redrive("retention", "verify").out == f"ok: .redrive/archive/{path.name}: 1 letter\n"
+    path.unlink()
+
+    missed = desk.redrive("retention", "verify")
+    assert (missed.code, f"the archive {path.name} with 1 letter is missing" in missed.err) == (6, True)
+    assert desk.redrive("retention", "forget", "letters-of-nobody", "--yes").code == 3
+    assert desk.redrive("retention", "forget", path.name, "--yes").code == 0
+    assert desk.redrive("retention", "verify").code == 0
