@@ -34,6 +34,7 @@ from bench.corpus import DAYS, Letter, letters
 from bench.server import BenchServer
 from redrive.dead_letter import Actor, Transition
 from redrive.stores.postgres import PostgresStore
+from redrive.uptime import Uptime, uptime
 
 TOGETHER = 2_000
 FRESH = timedelta(hours=20)
@@ -64,6 +65,9 @@ class SeedClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    def uptime(self) -> Uptime:
+        return uptime()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -33,6 +33,7 @@ from redrive.run_policy import RunPolicy
 from redrive.search import parse
 from redrive.stores import Store
 from redrive.transports import Transport
+from redrive.uptime import Uptime, uptime
 from redrive.watching import Watch
 from tools.causes import CAUSES, Cause
 
@@ -55,6 +56,9 @@ class StoryClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    def uptime(self) -> Uptime:
+        return uptime()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(min(seconds, 0.05))

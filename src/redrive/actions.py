@@ -53,7 +53,6 @@ from redrive.upkeep.retention import Retained, Retention
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
     from collections.abc import Set as AbstractSet
-    from pathlib import Path
 
     from redrive.access import Identity
     from redrive.clock import Clock
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from redrive.run import Run
     from redrive.statistics import Statistics
     from redrive.stores import DeadLetterStore, RunStore
+    from redrive.stores.clock_note_store import ClockNoteStore
     from redrive.stores.insight_store import InsightStore
     from redrive.telemetry.spans import Spans
     from redrive.transports import Transport
@@ -249,14 +249,14 @@ class Actions(
 
     # Keeping
 
-    async def retention(self, archive: Archive | None, *, clock_note: Path) -> Retention:
+    async def retention(self, archive: Archive | None) -> Retention:
         """Takes old settled letters out of the store, into that archive; None: into none."""
         await self._may_everywhere(Permission.PURGE)
         return Retention(
             store=self._store,
             archive=archive,
             clock=self._clock,
-            clock_note=ClockNote(clock_note),
+            clock_note=ClockNote(cast("ClockNoteStore", self._runs), self._clock),
             actor=self._who.name,
         )
 

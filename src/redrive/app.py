@@ -5,11 +5,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import msgspec
+
 from redrive.clock import Clock, SystemClock, new_id
 from redrive.duration import Duration, seconds
 from redrive.errors import ConfigurationError
 from redrive.handler import Handler, Middleware, from_class
 from redrive.message import Headers, Message
+from redrive.telemetry.spans import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from redrive.inbox import Inbox
     from redrive.policy import Retry
     from redrive.settings import Settings
+    from redrive.telemetry.spans import Spans
+    from redrive.tracing_wiring import Opened
     from redrive.transports import Transport
 
 M = TypeVar("M", bound=Middleware)
@@ -51,6 +56,8 @@ class App:
         self.critical_hook: Callable[[DeadLetter], object] | None = None
         self.settings = settings
         self._transport = transport
+        self._spans: Spans | None = None
+        self._followed: Opened | None = None
         self._clock = clock or SystemClock()
 
     def handler(
@@ -146,8 +153,15 @@ class App:
             headers=headers,
             key=key,
         )
-        await self.transport.send(message, delay=seconds(delay))
-        return message
+        transport = self.transport
+        if self._spans is None:
+            await transport.send(message, delay=seconds(delay))
+            return message
+        span, carried = self._spans.send(message, queue)
+        followed = msgspec.structs.replace(message, headers=(*message.headers, *carried)) if carried else message
+        with told(span):
+            await transport.send(followed, delay=seconds(delay))
+        return followed
 
     @property
     def transport(self) -> Transport:
@@ -157,21 +171,29 @@ class App:
 
             self.settings = self.settings or wiring.load_settings()
             self._transport = wiring.transport(self.settings, app=self.name)
+            self._followed = wiring.followers_of_sends(self.settings, app=self.name)
+            self._spans = None if self._followed is None else self._followed.spans
         return self._transport
 
     @contextmanager
-    def lent(self, transport: Transport) -> Iterator[None]:
-        """Meanwhile sends go through this connection: a worker lends its own to its handlers."""
-        own, self._transport = self._transport, transport
+    def lent(self, transport: Transport, spans: Spans | None = None) -> Iterator[None]:
+        """Meanwhile sends go through this connection, and are followed by these: a worker lends its own to its
+        handlers.
+        """
+        own = self._transport, self._spans
+        self._transport, self._spans = transport, spans
         try:
             yield
         finally:
-            self._transport = own
+            self._transport, self._spans = own
 
     async def close(self) -> None:
         if self._transport is not None:
             await self._transport.close()
             self._transport = None
+        if self._followed is not None:
+            followed, self._followed, self._spans = self._followed, None, None
+            await followed.close()
 
     async def __aenter__(self) -> Self:
         return self

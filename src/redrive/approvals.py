@@ -1,7 +1,8 @@
 """Which runs need a second person, and who that may be.
 
-A name that somebody only said of themselves (`--as ann`) is recorded as that: `ann (said by root)`. Names are
-compared without what is in the brackets, so nobody becomes a second person by saying their own name.
+A name that somebody only said of themselves (`--as ann`) is recorded as that: `ann (said by root)`. Both are
+compared, the name and the account of the operating system: nobody becomes a second person by saying a name, their
+own or another one.
 """
 
 from __future__ import annotations
@@ -93,10 +94,10 @@ def token_name(name: str, owner: str) -> str:
 def same_person(one: str, other: str) -> bool:
     """A token is whoever made it, too. Two tokens that one person made are two: they may be given away."""
     names, others = _lineage(one), _lineage(other)
-    return names[0] in others or others[0] in names
+    return not names[0].isdisjoint(set().union(*others)) or not others[0].isdisjoint(set().union(*names))
 
 
-def _lineage(name: str) -> list[str]:
-    """The name, and if it is a token's, those of whoever made it."""
+def _lineage(name: str) -> list[set[str]]:
+    """Who it is, and if it is a token, whoever made it; each by the name they gave and by their account."""
     names = name.split(_OF) if name.startswith(_TOKEN) else [name]
-    return [each.partition(_SAID_BY)[0].strip().casefold() for each in names]
+    return [{part.strip().casefold() for part in each.removesuffix(")").split(_SAID_BY)} for each in names]

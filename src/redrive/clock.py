@@ -11,6 +11,8 @@ from typing import Protocol
 
 import uuid_utils
 
+from redrive.uptime import Uptime, uptime
+
 
 class Clock(Protocol):
     def now(self) -> datetime:
@@ -19,6 +21,10 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that never go back, for measuring spans."""
+        ...
+
+    def uptime(self) -> Uptime:
+        """How long the machine has been running, whatever its wall clock says."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...
@@ -30,6 +36,9 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    def uptime(self) -> Uptime:
+        return uptime()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

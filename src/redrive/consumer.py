@@ -295,4 +295,4 @@ class Consumer:
         if failure.kind is not FailureKind.TRANSIENT:
             return
         if self.breaker.failed(failure.type, delivery.identity, self._clock.monotonic()):
-            log.error("breaker opened, consumption pauses", queue=self.queue, type=failure.type)
+            log.error("breaker opened, consumption pauses", queue=self.queue, error_type=failure.type)

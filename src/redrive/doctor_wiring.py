@@ -12,6 +12,7 @@ from redrive import wiring
 from redrive.app import App
 from redrive.encryption_wiring import key_source
 from redrive.errors import RedriveError, Unreachable
+from redrive.examined_retention import examine_copies
 from redrive.examined_settings import Handled, examine_settings
 from redrive.finding import WORST_FIRST, FoundAt, problem, unknown
 from redrive.kept_files import broker_file, kept_by, store_file
@@ -60,6 +61,7 @@ async def examine(
     than `within` seconds is told as that. Without `queues`: those of the app and of the settings, else all.
     """
     expected = _expected(settings, app, queues)
+    wiring.load_store_machinery(settings)  # here, where no other thread imports it
     threads = HandlerThreads(_THREADS)  # whose threads keep no process from ending, whatever they wait for
     aside: Aside = partial(asyncio.get_running_loop().run_in_executor, threads)
     try:
@@ -105,7 +107,7 @@ def _parts(
         return await examine_undelivered(settings)
 
     async def disks() -> list[Finding]:
-        return await aside(lambda: examine_disks(list(kept_by(settings))))
+        return await aside(lambda: [*examine_disks(list(kept_by(settings))), *examine_copies(settings)])
 
     async def values() -> list[Finding]:
         handled = [_handled(settings, app or App(""), each.name) for each in expected.queues if each.handled]

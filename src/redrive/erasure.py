@@ -6,9 +6,10 @@ more. What is left of an erased letter is a tombstone: its id, when, by whom and
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from redrive.dead_letter import DeadLetter
     from redrive.message import Message
     from redrive.privacy.maskers import Maskers
+    from redrive.privacy.masking import Masker
 
 SHORTEST = 5
 """Characters of a value: shorter ones stand in letters of anybody."""
@@ -79,20 +81,28 @@ class Person:
         return frozenset(each.hex() for each in BlindIndex(key).query(self._value))
 
     def is_in(self, letter: DeadLetter, maskers: Maskers) -> bool:
-        """Anywhere in it: the message as it is and as it was before every edit, and what it failed with."""
-        told = [failure.text for failure in letter.failures] or [letter.text]
-        if any(text_matches(self.term, error_words(letter.type, text)) for text in told):
+        """Anywhere in it: the message as it is and as it was before every edit, its headers and key included, and
+        what it failed with.
+        """
+        raised = [each for failure in letter.failures for each in failure.chain]
+        told = [(each.type, each.text) for each in raised] or [(letter.type, letter.text)]
+        if any(text_matches(self.term, error_words(*each)) for each in told):
             return True
-        masker, index = maskers.for_queue(letter.queue), BlindIndex(_ANY_KEY)
+        masker = maskers.for_queue(letter.queue)
+        return any(self._is_in_message(message, masker) for message in _messages(letter))
+
+    def _is_in_message(self, message: Message, masker: Masker) -> bool:
+        index = BlindIndex(_ANY_KEY)
         wanted = index.query(self._value)
-        return any(
-            bool(wanted & index.hashes(message, masker))
-            or any(text_matches(self.term, found) for found in _words_of(message))
-            for message in _messages(letter)
-        )
+        if wanted & index.hashes(message, masker) or text_matches(self.term, body_words(message.body)):
+            return True
+        # However it is written where it stands alone, and as words where it stands among others.
+        texts = list(_texts_beside_the_body(message))
+        return any(wanted & index.query(text) or text_matches(self.term, words(text)) for text in texts)
 
 
 _ANY_KEY = b"compared in memory, never kept"
+_DEEPEST = 20
 
 
 def _messages(letter: DeadLetter) -> Iterator[Message]:
@@ -100,7 +110,24 @@ def _messages(letter: DeadLetter) -> Iterator[Message]:
     yield from (revision.message for revision in letter.revisions)
 
 
-def _words_of(message: Message) -> Iterator[list[str]]:
-    yield body_words(message.body)
-    yield from (words(text) for _, value in message.headers if (text := header_text(value)) is not None)
-    yield words((message.key or b"").decode("utf-8", "replace"))
+def _texts_beside_the_body(message: Message) -> Iterator[str]:
+    yield from (text for text in (message.id, message.source) if text)
+    yield from (data.decode("utf-8", "replace") for data in (message.key, message.properties) if data)
+    for name, value in message.headers:
+        yield name
+        yield from _texts_in(value, _DEEPEST)
+
+
+def _texts_in(value: Any, depth: int) -> Iterator[str]:
+    """Of a header, and of what stands inside it: AMQP has lists and tables."""
+    if isinstance(value, bytes):
+        yield value.decode("utf-8", "replace")
+    elif isinstance(value, Mapping) and depth:
+        for name, inner in value.items():
+            yield str(name)
+            yield from _texts_in(inner, depth - 1)
+    elif isinstance(value, list | tuple) and depth:
+        for inner in value:
+            yield from _texts_in(inner, depth - 1)
+    elif (text := header_text(value)) is not None:
+        yield text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from redrive.duration import short
+from redrive.examined_retention import examine_retention
 from redrive.finding import ok, problem, warn
 from redrive.transports.delays import LADDER
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from redrive.finding import Finding
-    from redrive.settings import DeadLetterSettings, QueueSettings, Settings
+    from redrive.settings import QueueSettings, Settings
 
 _DAY = 86400.0
 _SHORT_LEASE = 10.0
@@ -42,11 +43,10 @@ class Handled(msgspec.Struct, frozen=True, kw_only=True):
 def examine_settings(settings: Settings, queues: Collection[Handled]) -> list[Finding]:
     found = [
         *_memory(settings),
-        *_retention(settings),
+        *examine_retention(settings),
         *_privacy(settings),
         *_environment(settings),
         *_broker(settings),
-        *_general(settings),
         *(each for queue in queues for each in _queue(settings, queue)),
     ]
     return found or [ok("settings", "no setting lets go of messages")]
@@ -61,31 +61,6 @@ def _memory(settings: Settings) -> Iterator[Finding]:
         if ":memory:" in url.reveal().partition("?")[0]:
             what = f"{name} names no file: everything is gone when the process ends"
             yield problem("memory-only", what, f"name a file in {name}; :memory: is for tests")
-
-
-def _retention(settings: Settings) -> Iterator[Finding]:
-    retention = settings.retention
-    if retention.keep == 0:
-        what = "letters leave the store as soon as they are resolved or discarded: nobody can restore one"
-        yield warn("retention-keep", what, "set retention.keep, such as '90d'")
-    elif retention.keep < _DAY:
-        what = f"resolved and discarded letters leave the store after {short(retention.keep)}"
-        yield warn("retention-keep", what, "set retention.keep so that a mistake is noticed before")
-    if retention.archive is None:
-        what = "letters that leave the store are deleted, not archived"
-        yield warn("retention-archive", what, "name a folder in retention.archive")
-    assumed = [each for each in (settings.dead_letters, *_letters_of(settings)) if each.assume_after is not None]
-    needed = max((each.assume_after or 0.0 for each in assumed), default=0.0)
-    if 0 < retention.keep < needed:
-        what = (
-            f"a redrive is waited for up to {short(needed)} and resolved letters are kept for"
-            f" {short(retention.keep)}: one that comes back late finds no letter of its own"
-        )
-        yield warn("retention-keep", what, f"set retention.keep to {short(needed)} or more")
-
-
-def _letters_of(settings: Settings) -> Iterator[DeadLetterSettings]:
-    yield from (queue.dead_letters for queue in settings.queues.values())
 
 
 def _privacy(settings: Settings) -> Iterator[Finding]:
@@ -137,11 +112,6 @@ def _broker(settings: Settings) -> Iterator[Finding]:
         yield warn("kafka-start", what, "set broker.kafka.start = 'earliest'")
 
 
-def _general(settings: Settings) -> Iterator[Finding]:
-    if settings.dead_letters.expire_after is not None and not settings.queues:
-        yield _expires(settings.dead_letters.expire_after, None)
-
-
 def _queue(settings: Settings, queue: Handled) -> Iterator[Finding]:
     own = settings.for_queue(queue.name)
     after = own.dead_letters.expire_after
@@ -155,10 +125,10 @@ def _queue(settings: Settings, queue: Handled) -> Iterator[Finding]:
         yield warn("handler-timeout", what, "set handler_timeout for it", queue=queue.name)
 
 
-def _expires(after: float, queue: str | None) -> Finding:
+def _expires(after: float, queue: str) -> Finding:
     what = f"letters that nobody has looked at for {short(after)} are discarded"
     told = problem if after < _DAY else warn
-    return told("expire-after", what, "leave dead_letters.expire_after out, or let it be longer", queue=queue)
+    return told("expire-after", what, "leave expire_after out for that queue, or let it be longer", queue=queue)
 
 
 def _breaker(own: QueueSettings, queue: str) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ import msgspec
 class FindingLevel(StrEnum):
     OK = "ok"
     UNKNOWN = "unknown"
-    """It could not be looked at: neither well nor wrong."""
+    """It does not tell, or may not be asked: neither well nor wrong."""
     WARN = "warn"
     """Worth knowing; nothing is lost by it alone."""
     PROBLEM = "problem"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -12,6 +12,7 @@ from redrive.dead_letter import Actor, DeadLetter, Recorded
 if TYPE_CHECKING:
     from redrive.dead_letter import Entry
     from redrive.stores import DeadLetterStore
+    from redrive.stores.erasure_store import ErasureStore
 
 _BATCH = 100
 _BATCH_BYTES = 4 * 1024 * 1024
@@ -21,6 +22,8 @@ class Imported(msgspec.Struct, frozen=True):
     new: int = 0
     known: int = 0
     """Here already, by their id or their identity: nothing of them was changed."""
+    erased: int = 0
+    """Not taken in again, for somebody's data was erased with them."""
 
 
 class Importer:
@@ -50,7 +53,10 @@ class Importer:
         entries = [each for each in waiting if not isinstance(each, DeadLetter)]
         if whole:
             by = Actor(self._actor, f"imported from {self._source}")
-            self._count(len(await self._store.restore_whole(whole, by=by)), len(whole))
+            new = await self._store.restore_whole(whole, by=by)
+            missed = [letter.id for letter in whole if letter.id not in new]
+            erased = len(await cast("ErasureStore", self._store).erased(missed)) if missed else 0
+            self._count(len(new), len(whole), erased)
         if entries:
             recorded = await asyncio.gather(*(self._store.record(each) for each in entries))
             self._count(sum(what is Recorded.NEW for _, what in recorded), len(entries))
@@ -59,8 +65,9 @@ class Importer:
     def _is_full(self) -> bool:
         return len(self._waiting) >= _BATCH or self._bytes >= _BATCH_BYTES
 
-    def _count(self, new: int, of: int) -> None:
-        self.done = Imported(self.done.new + new, self.done.known + of - new)
+    def _count(self, new: int, of: int, erased: int = 0) -> None:
+        done = self.done
+        self.done = Imported(done.new + new, done.known + of - new - erased, done.erased + erased)
 
 
 def _size(letter: Entry | DeadLetter) -> int:

@@ -67,12 +67,6 @@ def _rarely_written(settings: Settings) -> Iterator[Kept]:
     retention, audit, encryption = settings.retention, settings.audit, settings.encryption
     if retention.archive is not None:
         yield Kept(name="the archive", path=retention.archive, holds=Holds.LETTERS, setting="retention.archive")
-    yield Kept(
-        name="retention's note of the clock",
-        path=retention.clock_note,
-        holds=Holds.NOTES,
-        setting="retention.clock_note",
-    )
     if audit.key is None:
         yield Kept(name="the ledger's key", path=audit.key_path, holds=Holds.SECRET, setting="audit.key_path")
     if audit.checkpoints is not None:

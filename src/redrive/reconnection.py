@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,8 @@ class Reconnection:
         except CorruptFile:
             raise
         except Unreachable as error:
+            if _is_being_cancelled():  # the broker was away for what had to be given back: it ends all the same
+                raise asyncio.CancelledError from error
             self.connected = False
             if self._clock.monotonic() - began > _LAST:  # it was there for a while
                 self._wait = _FIRST
@@ -53,3 +56,8 @@ class Reconnection:
             await self._transport.depths((self._queue,))  # an empty queue gives no other sign of life
             self.connected = True
             log.info("broker is back", queue=self._queue)
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -15,7 +15,8 @@ from redrive.upkeep.retention_duty import DUTY, RetentionDuty
 
 if TYPE_CHECKING:
     from redrive.clock import Clock
-    from redrive.settings import QueueRetentionSettings, RetentionSettings, Settings
+    from redrive.keeping_settings import QueueRetentionSettings, RetentionSettings
+    from redrive.settings import Settings
     from redrive.stores import Store
 
 
@@ -46,7 +47,7 @@ async def serve_retention(settings: Settings, store: Store, clock: Clock) -> Non
     archive = archive_of(settings)
 
     def make() -> Retention:
-        note = ClockNote(given.clock_note)
+        note = ClockNote(store, clock)
         return Retention(store=store, archive=archive, clock=clock, clock_note=note, actor=DUTY)
 
     duty = RetentionDuty(

@@ -298,7 +298,7 @@ class RunActions(Standing):
         if change is RunChange.APPROVE and same_person(run.requested_by, self._who.name):
             raise Refused(
                 f"run {run.id} was requested by {run.requested_by}: nobody approves their own run",
-                remedy="ask somebody else; they say who they are with --as NAME",
+                remedy="ask somebody else, who has an account of their own",
             )
         return await self._runs.change_run(run.id, change, by=self._by(reason))
 

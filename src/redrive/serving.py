@@ -22,7 +22,7 @@ from redrive.api.keeper import AccountKeeper
 from redrive.api.metrics import Told
 from redrive.api.sign_in import Reception
 from redrive.api.slow_clients import Patience, PatientProtocol
-from redrive.clock import SystemClock
+from redrive.clock import SystemClock, own_name
 from redrive.doctor_wiring import examine, inspector_of
 from redrive.errors import ConfigurationError, Unreachable
 from redrive.examining import Doctor
@@ -37,7 +37,7 @@ from redrive.metrics_wiring import ServerMetrics, token_of
 from redrive.privacy_wiring import maskers_of
 from redrive.retention_wiring import serve_retention
 from redrive.telemetry.error_facts import error_facts
-from redrive.upkeep.expiry import expire
+from redrive.upkeep.expiry import LOOK_EVERY, QueueExpiry
 from redrive.upkeep.indexing import BATCH, index_behind
 from redrive.upkeep.sealing import seal_behind
 
@@ -59,7 +59,6 @@ _AGAIN = 5.0
 _BACKLOG = 2048
 _CONNECTIONS = 1000
 _INDEX_EVERY = 1.0
-_EXPIRY_EVERY = 60.0
 _FORGET_EVERY = 3600.0
 _SEAL_EVERY = 3600.0
 
@@ -328,15 +327,9 @@ def _upkeep(parts: Parts) -> list[Coroutine[Any, Any, None]]:
     for name in parts.settings.queues:
         after = parts.settings.for_queue(name).dead_letters.expire_after
         if after is not None:
-            jobs.append(_every(_EXPIRY_EVERY, "expiry", _expiring(parts, name, after)))
+            expiry = QueueExpiry(name, after, store=parts.store, clock=parts.clock, holder=own_name())
+            jobs.append(_every(LOOK_EVERY, "expiry", expiry.look))
     return jobs
-
-
-def _expiring(parts: Parts, queue: str, after: float) -> Callable[[], Awaitable[object]]:
-    async def job() -> int:
-        return await expire(parts.store, queue, older_than=after, now=parts.clock.now())
-
-    return job
 
 
 async def _every(seconds: float, what: str, job: Callable[[], Awaitable[object]]) -> None:

@@ -24,6 +24,13 @@ from redrive.audit_settings import AuditSettings
 from redrive.dead_letter import MAX_GENERATIONS
 from redrive.encryption_settings import EncryptionSettings
 from redrive.kafka_settings import KafkaSettings
+from redrive.keeping_settings import (
+    DeadLetterSettings,
+    QueueDeadLetterSettings,
+    QueueRetentionSettings,
+    RetentionSettings,
+    expiring_alone,
+)
 from redrive.metrics_settings import MetricsSettings
 from redrive.policy import MAX_IN_PLACE
 from redrive.rabbitmq_settings import RabbitSettings
@@ -40,15 +47,12 @@ from redrive.setting_values import (
     JsonPaths,
     OptionalDelays,
     OptionalOrder,
-    OptionalPath,
     OptionalPositive,
     OptionalRate,
     OptionalSeconds,
     OptionalSecret,
     OptionalShare,
     OptionalTemplate,
-    OptionalTimeout,
-    OptionalUrl,
     OptionalWindow,
     Positive,
     QueueNames,
@@ -234,21 +238,6 @@ class WorkerSettings(HandlingSettings):
     """After SIGTERM: how long handlers may finish. 0: they are cancelled at once."""
 
 
-class DeadLetterSettings(Section):
-    sink: Literal["store", "queue", "both"] = "store"
-    """Where a letter goes first; the other one and the spool take it when that is away. Both: into the store and
-    into the dead-letter queue.
-    """
-    expire_after: OptionalSeconds = None
-    """PENDING letters older than this become DISCARDED (how=expired). None: never. S2: DeadLetterTtlHours."""
-    assume_after: OptionalTimeout = None
-    """REDRIVEN letters that were sent so long ago, and of which nothing was heard, become RESOLVED (how=assumed):
-    for consumers that are not ours. None: never.
-    """
-    notify_critical: bool = True
-    """Log critical failures at critical level and call the app's on_critical. S2: EnableAdminNotifications."""
-
-
 class LoopSettings(Section):
     """Of topology ttl-loop: S4's ten minutes, three times."""
 
@@ -282,22 +271,13 @@ class QueueMaskingSettings(MaskedSettings):
     """None: as [masking] says."""
 
 
-class QueueRetentionSettings(Section):
-    """One queue's. What it says counts before anything that [retention] says."""
-
-    keep: OptionalSeconds = None
-    """None: as [retention] says."""
-    keep_discarded: OptionalSeconds = None
-    """None: as `keep` here, else as [retention] says."""
-
-
 class QueueSettings(HandlingSettings):
     """One queue's own values; what is not set comes from [worker], [retry] and [dead_letters]."""
 
     kinds: KindsSettings = KindsSettings()
     """Weighed before what the app says in code; [kinds] is weighed after it."""
     retry: RetrySettings = RetrySettings()
-    dead_letters: DeadLetterSettings = DeadLetterSettings()
+    dead_letters: QueueDeadLetterSettings = QueueDeadLetterSettings()
     loop: LoopSettings = LoopSettings()
     """With topology ttl-loop it stands in the place of `retry`."""
     redrive_rate: OptionalRate = None
@@ -316,27 +296,6 @@ class SpoolSettings(Section):
 
 class JournalSettings(Section):
     path: Path = Path(".redrive/journal.db")
-
-
-class RetentionSettings(Section):
-    """What leaves the store: RESOLVED and DISCARDED letters (S1: after 90 days)."""
-
-    keep: Seconds = 90 * 86400.0
-    """Since the letter's status changed last."""
-    keep_discarded: OptionalSeconds = None
-    """Of DISCARDED letters. None: as `keep`."""
-    every: OptionalTimeout = None
-    """How often `redrive serve` does it by itself, one process of all. None: only `redrive retention run` does."""
-    rate: OptionalRate = None
-    """Letters per second that are purged. None: as fast as it goes."""
-    archive: OptionalPath = Path(".redrive/archive")
-    """None: purged without being archived."""
-    copy_to: OptionalUrl = None
-    """`file:///FOLDER`: every archive has to be there too before anything of it is purged. None: no copies."""
-    batch: Annotated[Positive, Field(le=100_000)] = 500
-    """Letters of one archive file."""
-    clock_note: Path = Path(".redrive/retention-clock.json")
-    """What the clock said at the last run, to find out whether it jumped."""
 
 
 class CollectorSettings(Section):
@@ -463,7 +422,8 @@ class Settings(Section):
         if name in self.queues:
             return self.queues[name]
         general = {key: getattr(self.worker, key) for key in HandlingSettings.model_fields}
-        return QueueSettings(**general, retry=self.retry, dead_letters=self.dead_letters)
+        letters = QueueDeadLetterSettings(**expiring_alone(_given(self.dead_letters), {}))
+        return QueueSettings(**general, retry=self.retry, dead_letters=letters)
 
     @model_validator(mode="before")
     @classmethod
@@ -491,6 +451,8 @@ def _fill(queue: Any, general: Mapping[str, Mapping[str, Any]]) -> Any:
         for key in ("retry", "dead_letters")
         if isinstance(own.get(key, {}), Mapping | Section)
     }
+    if "dead_letters" in inner:
+        inner["dead_letters"] = expiring_alone(inner["dead_letters"], _given(own.get("dead_letters")))
     return {**handling, **own, **inner}
 
 

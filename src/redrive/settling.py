@@ -226,7 +226,7 @@ class Settling:
             message_id=message.id,
             attempt=last.attempt,
             delay=round(delay, 3),
-            type=last.type,
+            error_type=last.type,
         )
 
     async def _dead_letter(
@@ -323,7 +323,7 @@ class Settling:
         (log.critical if self._needs_a_person(entry) else log.warning)(
             "message sent to dead letter queue",
             message_id=entry.message.id,
-            type=self._handler.payload_type,
+            message_type=self._handler.payload_type,
             queue=entry.queue,
             attempts=last.attempt,
             reason=cause(last),  # not the group's title: the error's text may hold words of the payload

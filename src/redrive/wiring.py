@@ -139,6 +139,16 @@ def key_usage(settings: Settings) -> Mapping[str, int]:
         return usage(settings.store.url.reveal(), **_store_options(settings))
 
 
+def load_store_machinery(settings: Settings) -> None:
+    """Imports what the looks above need. Two threads that import SQLAlchemy for the first time at the same moment
+    may find half of it: whoever looks in threads calls this before. What cannot be loaded the look itself tells.
+    """
+    from redrive.stores.upgrade import load  # noqa: PLC0415  as above
+
+    with suppress(ConfigurationError):
+        load(settings.store.url.reveal())
+
+
 def require_store(settings: Settings) -> None:
     """Unreachable if there is no store yet: what only looks should not make one and call it empty."""
     from redrive.stores.upgrade import require  # noqa: PLC0415  as above
@@ -169,6 +179,15 @@ async def followers(settings: Settings, *, app: str = "") -> AsyncIterator[Spans
         yield opened.spans
     finally:
         await opened.close()
+
+
+def followers_of_sends(settings: Settings, *, app: str) -> Opened | None:
+    """Who follows what an app sends from a process of its own, as [tracing] says; None: nobody."""
+    if not settings.tracing.enabled:
+        return None
+    from redrive import tracing_wiring  # noqa: PLC0415  only those who use it
+
+    return tracing_wiring.opened(settings, app=app)
 
 
 def _is_followed(settings: Settings) -> bool:
@@ -337,7 +356,7 @@ async def worker(app: App, settings: Settings, *, queues: Sequence[str] = ()) ->
         spool = Spool(settings.spool.folder, max_bytes=settings.spool.max_size, keys=file_keys(settings))
         closing.push_async_callback(spool.close)
         spans = await closing.enter_async_context(followers(settings, app=app.name))
-        closing.enter_context(app.lent(opened_transport))
+        closing.enter_context(app.lent(opened_transport, spans))
         yield Worker(
             app,
             {queue: plan(app, queue, settings) for queue in queues or app.handlers},

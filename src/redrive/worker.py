@@ -12,14 +12,14 @@ from __future__ import annotations
 import asyncio
 import functools
 import signal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 import structlog
 
 from redrive.attempt import Attempts
 from redrive.availability import Availability
-from redrive.clock import Clock, SystemClock
+from redrive.clock import Clock, SystemClock, own_name
 from redrive.consumer import Consumer, ConsumerOptions
 from redrive.errors import ConfigurationError, CorruptFile, Unreachable
 from redrive.handler import Handler, NoHandler
@@ -33,7 +33,7 @@ from redrive.tally import Tally
 from redrive.telemetry.error_facts import error_facts
 from redrive.threads import HandlerThreads
 from redrive.transports import NativeDeadLetters, capabilities_of
-from redrive.upkeep.expiry import expire
+from redrive.upkeep.expiry import LOOK_EVERY, QueueExpiry
 from redrive.upkeep.indexing import BATCH, index_behind
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from redrive.app import App
     from redrive.failure import Host
-    from redrive.stores import DeadLetterStore
+    from redrive.stores import DeadLetterStore, Store
     from redrive.telemetry.counts import HandlerCounts
     from redrive.telemetry.spans import Spans
     from redrive.transports import Names, Transport
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("redrive.worker")
 
-_DRAIN_EVERY, _SPOOL_EVERY, _INDEX_EVERY, _TALLY_EVERY, _EXPIRY_EVERY = 0.05, 1.0, 1.0, 5.0, 60.0
+_DRAIN_EVERY, _SPOOL_EVERY, _INDEX_EVERY, _TALLY_EVERY = 0.05, 1.0, 1.0, 5.0
 _QUIET = 1.5
 """Seconds without a message after which a queue is taken for empty, if its broker may have one on its way."""
 _NOBODY = "0" * 36
@@ -194,8 +194,8 @@ class Worker:
         ]
         for queue, plan in self._plans.items():
             if plan.expire_after is not None:
-                job = functools.partial(self._expire, queue, plan.expire_after)
-                jobs.append(self._every(_EXPIRY_EVERY, "expiry", job))
+                job = functools.partial(self._expire, self._expiry_of(queue, plan.expire_after))
+                jobs.append(self._every(LOOK_EVERY, "expiry", job))
         return jobs
 
     async def _every(self, seconds: float, what: str, job: Callable[[], Awaitable[object]]) -> None:
@@ -237,13 +237,13 @@ class Worker:
         if report.replayed or report.corrupt:
             log.warning("spool replayed", letters=report.replayed, corrupt=report.corrupt)
 
-    async def _expire(self, queue: str, older_than: float) -> None:
-        if self._availability.away:
-            return
-        job = functools.partial(expire, self._store, queue, older_than=older_than, now=self._clock.now())
-        count = await self._availability.ask(job, patient=True)
-        if count:
-            log.warning("dead letters expired", queue=queue, letters=count)
+    def _expiry_of(self, queue: str, older_than: float) -> QueueExpiry:
+        store = cast("Store", self._store)  # every driver of ours is one
+        return QueueExpiry(queue, older_than, store=store, clock=self._clock, holder=own_name())
+
+    async def _expire(self, expiry: QueueExpiry) -> None:
+        if not self._availability.away:
+            await self._availability.ask(expiry.look, patient=True)
 
     async def _stop_when_empty(self) -> None:
         names = self._transport.names

@@ -25,6 +25,7 @@ from redrive.settings import Settings
 from redrive.stores import sql_runs_recounting
 from redrive.testing import ManualClock
 from redrive.testing.letters import an_entry
+from redrive.uptime import Uptime, uptime
 from support.patience import until
 from support.run_shop import RunShop, all_is_well
 from support.workshop import workshop
@@ -177,6 +178,9 @@ class Shifted:
 
     def monotonic(self) -> float:
         return monotonic()
+
+    def uptime(self) -> Uptime:
+        return uptime()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

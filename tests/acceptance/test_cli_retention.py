@@ -10,7 +10,7 @@ import stat
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from sqlalchemy import event
@@ -22,6 +22,7 @@ from redrive.stores import sql_retention
 from redrive.stores.sqlite import SqliteStore
 from redrive.upkeep.archive import Archive
 from redrive.upkeep.archive_file import read_archive
+from redrive.uptime import NotedClock, uptime
 from support.dead_letters import dead
 from support.desk import Desk
 from support.server_desk import ServerDesk, settled
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from redrive.dead_letter import Version
-    from redrive.stores import DeadLetterStore
+    from redrive.stores import DeadLetterStore, Store
     from redrive.transports import Transport
 
 
@@ -44,7 +45,7 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
 
 @pytest.fixture
 def in_use(desk: Desk) -> Desk:
-    """A store where something has just failed, so that nobody doubts the clock."""
+    """A store where something has just failed."""
     desk.record(dead())
     return desk
 
@@ -443,29 +444,20 @@ def test_two_at_once_are_one_too_many(in_use: Desk) -> None:
     assert len(remaining(in_use)) == 2
 
 
-def test_f21_a_clock_far_ahead_of_everything_purges_nothing_until_the_second_run(desk: Desk) -> None:
-    settled(desk, 2, days=3650)
-
-    first = desk.redrive("retention", "run", "--yes")
-    second = desk.redrive("retention", "run", "--yes")
-
-    assert (first.code, "the clock is" in first.err, "run it again" in first.err) == (5, True, True)
-    assert second.out == "Purged 2 letters, archived in 1 file.\n"
-
-
-def test_f21_a_clock_that_jumped_since_the_last_run_purges_nothing(in_use: Desk) -> None:
+def test_f21_a_clock_that_jumped_purges_nothing_until_a_person_calls_it_right(in_use: Desk) -> None:
     settled(in_use, 1)
-    in_use.redrive("retention", "run", "--yes")
-    note = in_use.folder / ".redrive" / "retention-clock.json"
-    noted = json.loads(note.read_bytes())
-    noted["at"] = datetime(2020, 1, 1, tzinfo=UTC).isoformat()
-    note.write_text(json.dumps(noted))
-    settled(in_use, 1)
+    then = NotedClock(datetime(2020, 1, 1, tzinfo=UTC), uptime())
+    in_use.do(lambda store, _transport: cast("Store", store).note_clock(then))
 
-    ended = in_use.redrive("retention", "run", "--yes")
-
-    assert (ended.code, "the clock jumped" in ended.err) == (5, True)
+    for _ in range(2):
+        refused = in_use.redrive("retention", "run", "--yes")
+        assert (refused.code, "the clock jumped" in refused.err) == (5, True)
+        assert "`redrive retention run --clock-is-right`" in refused.err
     assert len(remaining(in_use)) == 2
+
+    assert in_use.redrive("retention", "run", "--yes", "--clock-is-right").code == 0
+    assert len(remaining(in_use)) == 1
+    assert in_use.redrive("retention", "run", "--yes").code == 0
 
 
 def test_numbers_are_right_after_it(in_use: Desk) -> None:
@@ -528,3 +520,18 @@ def test_an_archive_can_be_read_without_us(in_use: Desk) -> None:
 
     assert lines[1]["letter"]["id"] == letter_id
     assert json.loads(lines[1]["letter"]["message"]["body"])["data"] == {"order_id": 1}
+
+
+def test_an_archive_that_is_gone_is_missed_until_somebody_says_that_it_was_on_purpose(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    settled(desk, 1)
+    desk.redrive("retention", "run", "--yes")
+    [path] = Archive(tmp_path / ".redrive/archive").files()
+    assert desk.redrive("retention", "verify").out == f"ok: .redrive/archive/{path.name}: 1 letter\n"
+    path.unlink()
+
+    missed = desk.redrive("retention", "verify")
+    assert (missed.code, f"the archive {path.name} with 1 letter is missing" in missed.err) == (6, True)
+    assert desk.redrive("retention", "forget", "letters-of-nobody", "--yes").code == 3
+    assert desk.redrive("retention", "forget", path.name, "--yes").code == 0
+    assert desk.redrive("retention", "verify").code == 0

@@ -15,6 +15,7 @@ from sqlalchemy import select
 from redrive.dead_letter import Status
 from redrive.faults import POINTS
 from redrive.stores.schema import audit
+from redrive.testing.letters import a_message, an_entry
 from redrive.upkeep.archive import Archive
 from support.desk import Desk
 from support.retained import in_store
@@ -59,9 +60,8 @@ def masked(desk: Desk, *lines: str) -> list[str]:
 
 
 def asked(desk: Desk, value: str = CPF) -> str:
-    ended = desk.redrive(
-        "erase", "request", "--subject", "-", "--reason", "asked by letter 17", "--yes", stdin=value
-    )
+    given = ("erase", "request", "--subject", "-", "--reason", "asked by letter 17", "--yes")
+    ended = desk.redrive(*given, stdin=value, account="ann")
     assert ended.code == 0, ended.err
     return ended.out.strip()
 
@@ -99,8 +99,12 @@ def test_nobody_agrees_to_what_they_have_asked_for(desk: Desk) -> None:
     erasure = asked(desk)
     me = json.loads(desk.redrive("erase", "list", "--output", "json").out)[0]["requested_by"]
 
-    for who in (me, me.upper()):
-        refused = approved(desk, erasure, who=who)
+    assert me == "ann"
+    mine = ("erase", "approve", erasure, "--subject", CPF, "--yes", "--as", "bob")
+    for refused in (
+        *(approved(desk, erasure, who=who) for who in (me, "ANN")),
+        desk.redrive(*mine, account="ann"),
+    ):
         assert (refused.code, "nobody approves their own" in refused.err) == (5, True)
 
     assert letter_id in in_store(desk)
@@ -144,7 +148,7 @@ def test_a_letter_that_was_erased_does_not_come_back_from_a_file(desk: Desk) -> 
 
     ended = desk.redrive("import", "copy.jsonl", "--yes")
 
-    assert ended.out == "Imported 0 letters; 1 were there already.\n"
+    assert ended.out == "Imported 0 letters; 0 were there already, 1 was erased and stays so.\n"
     assert letter_id not in in_store(desk)
 
 
@@ -192,17 +196,80 @@ async def _lines(store: Any, letter_id: str) -> list[tuple[str, str]]:
     return found
 
 
-def test_archives_that_hold_letters_of_the_person_are_named(plain: Desk) -> None:
-    first, _ = masked(plain, about(CPF), about(OTHER))
-    plain.redrive("resolve", first, "--reason", "x", "--yes")
-    plain.redrive("retention", "run", "--keep", "0s", "--yes")
-    masked(plain, about(WRITTEN))
-    [file] = Archive(plain.folder / ".redrive/archive").files()
+def archived(desk: Desk, *ids: str) -> Path:
+    desk.redrive("resolve", *ids, "--reason", "x", "--yes")
+    assert desk.redrive("retention", "run", "--keep", "0s", "--yes").code == 0
+    return Archive(desk.folder / ".redrive/archive").files()[0]
 
-    ended = approved(plain, asked(plain))
 
-    assert (ended.code, ended.out) == (4, "Erased 1 letter.\n")
-    assert f"{file.name} holds 1 letter of that person, which is not erased" in ended.err
+def test_what_is_in_archives_alone_goes_from_there_and_from_their_copies(desk: Desk) -> None:
+    (desk.folder / "copies").mkdir()
+    with (desk.folder / "redrive.toml").open("a") as file:
+        file.write(f'[retention]\ncopy_to = "file://{desk.folder}/copies"\n')
+    ids = masked(desk, about(CPF), about(OTHER))
+    path = archived(desk, *ids)
+    [theirs] = [
+        each for each in ids if desk.redrive("archive", "search", f"id:{each} data.customer.cpf:{CPF}").code == 0
+    ]
+    copy = path.read_bytes()
+
+    would = desk.redrive("erase", "request", "--subject", CPF, "--dry-run")
+    assert would.err == "Would ask to erase 1 letter (in archives 1). Nothing was changed.\n"
+    ended = approved(desk, asked(desk))
+
+    assert (ended.code, ended.out, ended.err) == (0, "Erased 1 letter.\n", "")
+    assert desk.redrive("archive", "restore", theirs, "--yes").code == 3
+    assert path.read_bytes() == (desk.folder / "copies" / path.name).read_bytes() != copy
+    verified = desk.redrive("retention", "verify")
+    assert (verified.code, "1 letter" in verified.out) == (0, True)
+    path.write_bytes(copy)  # somebody brings back a backup of the archive
+    assert desk.redrive("retention", "verify").code == 6
+    restored = desk.redrive("archive", "restore", *ids, "--yes")
+    assert restored.out == "Restored 1 letter; 0 were there already, 1 was erased and stays so.\n"
+    assert theirs not in in_store(desk)
+    assert desk.redrive("audit", "verify").code == 0
+
+
+def test_an_erasure_is_not_done_while_an_archive_cannot_be_searched(plain: Desk) -> None:
+    first, second = masked(plain, about(CPF), about(WRITTEN))
+    path = archived(plain, first)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-30])
+    erasure = asked(plain)
+
+    ended = approved(plain, erasure)
+
+    assert (ended.code, ended.out, path.name in ended.err) == (4, "Erased 1 letter.\n", True)
+    assert second not in in_store(plain)
+    [row] = json.loads(plain.redrive("erase", "list", "--output", "json").out)
+    assert row["status"] == "APPROVED"
+    path.write_bytes(whole)
+    assert approved(plain, erasure).out == "Erased 2 letters.\n"
+
+
+def test_nothing_is_approved_while_letters_are_being_archived(plain: Desk) -> None:
+    masked(plain, about(CPF))
+    erasure = asked(plain)
+
+    with Archive(plain.folder / ".redrive/archive").alone():
+        refused = approved(plain, erasure)
+
+    assert (refused.code, "another process is archiving" in refused.err) == (5, True)
+    [row] = json.loads(plain.redrive("erase", "list", "--output", "json").out)
+    assert row["status"] == "REQUESTED"
+
+
+@pytest.mark.parametrize("where", ["key", "header", "id"])
+def test_a_value_that_stands_beside_the_body_alone_is_found(plain: Desk, where: str) -> None:
+    message = {
+        "key": a_message(key=CPF.encode()),
+        "header": a_message(headers=(("customer", WRITTEN),)),
+        "id": a_message(id=f"order {CPF}"),
+    }[where]
+    plain.do(lambda store, _transport: store.record(an_entry(message=message)))
+
+    assert approved(plain, asked(plain)).out == "Erased 1 letter.\n"
+    assert in_store(plain) == {}
 
 
 def test_a_request_can_be_seen_first_refused_and_is_not_asked_for_without_letters(plain: Desk) -> None:
@@ -211,6 +278,7 @@ def test_a_request_can_be_seen_first_refused_and_is_not_asked_for_without_letter
     would = plain.redrive("erase", "request", "--subject", CPF, "--dry-run")
     assert would.err == "Would ask to erase 2 letters (mail PENDING 1, orders PENDING 1). Nothing was changed.\n"
     assert plain.redrive("erase", "request", "--subject", OTHER, "--reason", "x", "--yes").code == 3
+    assert plain.redrive("erase", "request", "--subject", OTHER, "--dry-run").code == 3
     assert plain.redrive("erase", "request", "--subject", "ab", "--reason", "x", "--yes").code == 2
     assert plain.redrive("erase", "request", "--reason", "x", "--yes").code == 2
 

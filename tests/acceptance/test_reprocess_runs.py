@@ -71,7 +71,7 @@ def test_the_pending_letters_are_a_run_that_can_be_looked_at_afterwards(desk: De
     desk.record(dead(queue="mail"))
     desk.send("orders_dlq", [an_order(9)])
 
-    ended = desk.redrive(*REPROCESS, "--as", "ann")
+    ended = desk.redrive(*REPROCESS, account="ann")
 
     assert ended.code == 0, ended.err
     assert ended.out == "Reprocessed 5 messages: 1 from the queue orders_dlq, 4 from the store\n"
@@ -109,7 +109,7 @@ def test_what_needs_an_approval_waits_for_it_and_so_does_the_queue(desk: Desk) -
     ids = orders(desk, 3)
     desk.send("orders_dlq", [an_order(9)])
 
-    ended = desk.redrive(*REPROCESS, "--as", "ann")
+    ended = desk.redrive(*REPROCESS, account="ann")
 
     [run] = runs(desk)
     assert (ended.code, ended.out) == (5, "")

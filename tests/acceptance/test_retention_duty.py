@@ -21,9 +21,10 @@ from redrive.testing.letters import an_entry
 from redrive.testing.store_case import ANN
 from redrive.upkeep.archive import Archive
 from redrive.upkeep.archive_file import read_archive
-from redrive.upkeep.clock_note import ClockNote, Uptime
+from redrive.upkeep.clock_note import ClockNote
+from redrive.upkeep.duty import LEASE
 from redrive.upkeep.retention import Retained, Retention
-from redrive.upkeep.retention_duty import LEASE, RetentionDuty
+from redrive.upkeep.retention_duty import RetentionDuty
 from support.patience import until
 
 DAY = 86400.0
@@ -47,10 +48,9 @@ class House:
 
     def process(self, name: str = "ann", *, clock: ManualClock | None = None) -> RetentionDuty:
         own, store, folder = clock or self.clock, self.opened(self.clock), self._folder / name
-        note = ClockNote(folder / "clock.json", uptime=lambda: Uptime("boot", own.monotonic()))
 
         def make() -> Retention:
-            archive = Archive(folder / "archive")
+            archive, note = Archive(folder / "archive"), ClockNote(store, own)
             return Retention(store=store, archive=archive, clock=own, clock_note=note, actor="retention")
 
         rules = KeepRules.alike(KEEP)
@@ -74,7 +74,9 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     is_file = request.param == "sqlite"
     url = f"sqlite:///{tmp_path}/redrive.db" if is_file else request.getfixturevalue("postgres_store_url")
     async with AsyncExitStack() as closing:
-        yield House(url, tmp_path, closing)
+        house = House(url, tmp_path, closing)
+        await ClockNote(house.store, house.clock).check(keep=KEEP, is_right=True)
+        yield house
 
 
 async def test_old_letters_go_once_per_interval_and_others_stay(house: House) -> None:
@@ -195,12 +197,12 @@ async def test_f21_a_clock_that_jumps_ahead_purges_nothing_however_often_it_is_t
 
 
 async def test_f21_a_machine_whose_clock_is_not_the_store_s_purges_nothing(house: House) -> None:
-    """It has no note to compare with, and the newest letter is from before its restart."""
     await house.settled(3)
     house.clock.advance(60 * DAY)
     await house.store.record(an_entry(at=house.clock.now()))
     before = await house.in_store()
     ahead = ManualClock(house.clock.now() + timedelta(days=31))
+    await ClockNote(house.store, ahead).check(keep=KEEP, is_right=True)
 
     with pytest.raises(Refused, match="apart"):
         await house.process("ahead", clock=ahead).look()

@@ -38,7 +38,7 @@ def the_run(desk: Desk) -> dict[str, Any]:
 
 
 def asked_for(desk: Desk, *more: str) -> dict[str, Any]:
-    ended = desk.redrive("retry", "--queue", "orders", "--as", "ann", "--yes", *more)
+    ended = desk.redrive("retry", "--queue", "orders", "--as", "ann", "--yes", *more, account="ann")
     assert ended.code == 5, ended.err
     return the_run(desk)
 
@@ -46,7 +46,7 @@ def asked_for(desk: Desk, *more: str) -> dict[str, Any]:
 def test_a_large_run_waits_for_somebody_else_and_says_how_to_approve_it(desk: Desk) -> None:
     ids = orders(desk, 5)
 
-    ended = desk.redrive("retry", "--queue", "orders", "--as", "ann", "--yes")
+    ended = desk.redrive("retry", "--queue", "orders", "--as", "ann", "--yes", account="ann")
 
     run = the_run(desk)
     assert ended.code == 5

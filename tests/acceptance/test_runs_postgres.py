@@ -76,7 +76,7 @@ def test_an_approval_is_given_by_another_person_only(tmp_path: Path, postgres_st
     with (tmp_path / "redrive.toml").open("a") as settings:
         settings.write("[approval]\nmore_than = 1\n")
     desk.record(*(dead(an_order(number)) for number in range(3)))
-    assert desk.redrive("retry", "--queue", "orders", "--as", "ann", "--yes").code == 5
+    assert desk.redrive("retry", "--queue", "orders", "--as", "ann", "--yes", account="ann").code == 5
     [run] = json.loads(desk.redrive("runs", "list", "--output", "json").out)
 
     assert desk.redrive("runs", "approve", run["id"], "--as", "ann", "--yes").code == 5

@@ -106,7 +106,7 @@ def test_it_waits_for_a_second_person_where_the_settings_ask_for_one(desk: Desk)
     settings(desk, "[approval]\nquarantined = true\n")
     [letter] = desk.record(dead(an_order(1), quarantine="too large"))
 
-    asked = desk.redrive(*BOTH, *WHY, "--as", "ann")
+    asked = desk.redrive(*BOTH, *WHY, account="ann")
     [run] = json.loads(desk.redrive("runs", "list", "--output", "json").out)
 
     assert (asked.code, run["status"], run["quarantined"]) == (5, "AWAITING_APPROVAL", True)

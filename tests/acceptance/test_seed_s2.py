@@ -66,7 +66,7 @@ async def test_s2_send_to_dead_letter_with_permanent_exception_sends_immediately
     [line] = [entry for entry in logs if entry["event"] == "message sent to dead letter queue"]
     assert line["log_level"] == "warning"
     assert line["message_id"] == message.id
-    assert line["type"] == "UserCreated"
+    assert line["message_type"] == "UserCreated"
     assert line["queue"] == "users-events"
     assert line["attempts"] == 1
     assert line["reason"] == "ArgumentException in test_seed_s2.py:users_app.<locals>.handle"

@@ -55,10 +55,8 @@ def next_process(desk: Desk, clock: Clock) -> Retained | None:
         folder = desk.folder / ".redrive"
 
         def make() -> Retention:
-            note = ClockNote(folder / "retention-clock.json")
-            return Retention(
-                store=store, archive=Archive(folder / "archive"), clock=clock, clock_note=note, actor="retention"
-            )
+            archive, note = Archive(folder / "archive"), ClockNote(store, clock)
+            return Retention(store=store, archive=archive, clock=clock, clock_note=note, actor="retention")
 
         duty = RetentionDuty(
             KeepRules.alike(90 * DAY), make, store=store, clock=clock, holder="next", every=DAY, batch=BATCH

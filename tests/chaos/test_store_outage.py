@@ -32,7 +32,6 @@ from redrive.message import Message
 from redrive.secret_url import SecretUrl
 from redrive.settings import (
     BrokerSettings,
-    DeadLetterSettings,
     JournalSettings,
     Settings,
     SpoolSettings,
@@ -275,7 +274,7 @@ async def test_with_no_other_sink_nothing_is_acknowledged_until_the_server_is_ba
 
 async def test_everything_that_uses_the_store_together_leaves_it_alone(proxy: Proxy, tmp_path: Path) -> None:
     """Letters, confirmations, counts, expiry and the spool."""
-    shop = Shop(tmp_path, proxy, dead_letters=DeadLetterSettings(expire_after=30 * 86_400))
+    shop = Shop(tmp_path, proxy, queues={"orders": {"dead_letters": {"expire_after": 30 * 86_400}}})
     async with working(shop) as worker:
         await shop.send(CONCURRENCY)
         await home(shop, worker)

@@ -21,13 +21,13 @@ from redrive.access import local
 from redrive.app import App
 from redrive.errors import Permanent
 from redrive.kafka_settings import KafkaSettings
+from redrive.keeping_settings import DeadLetterSettings
 from redrive.letter_query import LetterQuery
 from redrive.message import Message
 from redrive.secret_url import SecretUrl
 from redrive.settings import (
     AppSettings,
     BrokerSettings,
-    DeadLetterSettings,
     JournalSettings,
     RetrySettings,
     Settings,

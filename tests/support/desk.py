@@ -6,11 +6,12 @@ import asyncio
 import io
 import os
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
+from redrive.cli import invocation
 from redrive.cli.main import run
 from redrive.clock import SystemClock
 from redrive.key_sources import key_in
@@ -60,15 +61,18 @@ class Desk:
         if store_url is not None:
             (folder / "redrive.toml").write_text(f'[store]\nurl = "{store_url}"\n')
 
-    def redrive(self, *arguments: str, stdin: str = "") -> Ended:
-        """The command in this process, as from a script: nobody is there to answer questions."""
+    def redrive(self, *arguments: str, stdin: str = "", account: str | None = None) -> Ended:
+        """The command in this process, as from a script: nobody is there to answer questions. `account`: of the
+        operating system, another one than that of the tests.
+        """
         raw, err = io.BytesIO(), io.StringIO()
         out = io.TextIOWrapper(raw, encoding="utf-8")
         fed = io.TextIOWrapper(io.BytesIO(stdin.encode()))
         before = os.getcwd()  # noqa: PTH109  to go back to
         os.chdir(self.folder)
         try:
-            with patch.multiple(sys, stdout=out, stderr=err, stdin=fed):
+            who = nullcontext() if account is None else patch.object(invocation, "actor", lambda: account)
+            with patch.multiple(sys, stdout=out, stderr=err, stdin=fed), who:
                 code = run(list(arguments))
         finally:
             os.chdir(before)

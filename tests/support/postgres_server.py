@@ -29,6 +29,7 @@ import pytest
 from redrive.ledger import GENESIS
 from redrive.stores.schema import compatibility, counter_deltas, metadata
 from redrive.stores.upgrade import upgrade
+from redrive.uptime import uptime
 from support.in_memory import folder_in_memory
 from support.loopback_ports import free_ports
 
@@ -38,6 +39,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EXISTING = "REDRIVE_TEST_POSTGRES"
+
+
+def _new_clock_note() -> str:
+    """As in a store that was made this moment."""
+    now, running = int(time.time() * 1e6), uptime()
+    values = f"('{running.boot}', {now}, {running.seconds})"
+    return f"INSERT INTO redrive.clock_notes (boot, at, seconds) VALUES {values}"  # noqa: S608  numbers of ours
+
+
 ROLE = "redrive"
 _PATIENCE = 60.0
 _END_OTHERS = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1"
@@ -81,7 +91,7 @@ class PostgresServer:
         self.fetch(_END_OTHERS, urlsplit(self._store).path.removeprefix("/"))  # of a test that failed
         script = "; ".join(f'DELETE FROM redrive."{name}"' for name in tables)  # noqa: S608  names of ours
         again = f"UPDATE redrive.redrive_compatibility SET oldest = '{self._oldest}'"  # noqa: S608  as above
-        self.run(f"{script}; {_NEW_LEDGER}; {again}", url=self._store)
+        self.run(f"{script}; {_NEW_LEDGER}; {again}; {_new_clock_note()}", url=self._store)
         return self._store
 
     def drop_database(self, url: str) -> None:

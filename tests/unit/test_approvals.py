@@ -110,7 +110,15 @@ def test_what_is_no_name_is_refused(name: str) -> None:
 def test_nobody_becomes_a_second_person_by_saying_their_own_name() -> None:
     assert same_person("ann", said_name("ann", "root"))
     assert same_person(said_name("Ann", "bob"), said_name("ann ", "root"))
-    assert not same_person("ann", said_name("bob", "ann"))
+    assert not same_person("ann", said_name("bob", "cal"))
+
+
+def test_one_account_is_one_person_whatever_name_it_says() -> None:
+    assert same_person("root", said_name("bob", "root"))
+    assert same_person(said_name("ann", "root"), said_name("bob", "root"))
+    assert same_person(said_name("ann", "Root"), "ROOT")
+    assert same_person(token_name("ci", said_name("ann", "root")), said_name("bob", "root"))
+    assert not same_person(said_name("ann", "deploy"), said_name("bob", "root"))
 
 
 def test_a_token_is_the_person_who_made_it_and_two_tokens_are_two() -> None:

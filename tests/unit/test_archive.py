@@ -168,7 +168,7 @@ def test_a_disk_that_fails_when_it_is_synced_leaves_no_archive(tmp_path: Path, e
 
 def test_a_disk_that_is_full_in_the_middle_of_a_letter_leaves_no_archive(tmp_path: Path) -> None:
     file = Archive(tmp_path).begin(NOON, by="test")
-    with failing(file._packed, "write", FULL), pytest.raises(Unreachable, match="No space left"):
+    with failing(file._part, "write", FULL), pytest.raises(Unreachable, match="No space left"):
         file.add(a_whole_letter())
     file.abandon()
 

@@ -1,193 +1,162 @@
-"""F21: a clock that jumped purges nothing; a clock that is right is believed, at the latest at the second run."""
+"""F21: a clock that jumped takes nothing out of the store, however often it is tried; a person can say that it is
+right.
+"""
 
 from __future__ import annotations
 
-import stat
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from redrive.errors import Refused, Unreachable
-from redrive.upkeep.clock_note import ClockNote, Uptime, uptime
+from redrive.clock import SystemClock
+from redrive.errors import Refused
+from redrive.testing import ManualClock
+from redrive.upkeep.clock_note import ClockNote
+from redrive.uptime import NotedClock, Uptime
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-KEEP = 90 * 86400.0
+HOUR, DAY = 3600.0, 86400.0
+KEEP = 90 * DAY
 
 
-class Machine:
-    """A wall clock and the time since the machine was started."""
+class Notes:
+    """A store's notes."""
 
-    def __init__(self, folder: Path) -> None:
-        self.now = NOON
-        self.up = Uptime("first", 1000.0)
-        self.note = ClockNote(folder / "notes" / "clock.json", uptime=lambda: self.up)
+    def __init__(self) -> None:
+        self._of: dict[str, NotedClock] = {}
 
-    def passes(self, time: timedelta) -> None:
-        self.now += time
-        self.up = Uptime(self.up.boot, self.up.seconds + time.total_seconds())
+    async def noted_clocks(self) -> list[NotedClock]:
+        return sorted(self._of.values(), key=lambda each: each.at, reverse=True)
 
-    def restarts(self, name: str) -> None:
-        self.up = Uptime(name, 10.0)
+    async def note_clock(self, noted: NotedClock) -> None:
+        self._of[noted.uptime.boot] = noted
 
-    def check(self, newest: datetime | None = None, *, attended: bool = True) -> None:
-        self.note.check(self.now, newest=newest, keep=KEEP, attended=attended)
+
+class Machine(ManualClock):
+    def __init__(self, notes: Notes) -> None:
+        super().__init__(NOON)
+        self._note = ClockNote(notes, self)
+
+    def jump(self, seconds: float) -> None:
+        self.set_wall(self.now() + timedelta(seconds=seconds))
+
+    async def check(self, keep: float = KEEP, *, is_right: bool = False) -> None:
+        await self._note.check(keep=keep, is_right=is_right)
+
+
+class Nameless(Machine):
+    """Does not tell when it was started."""
+
+    def uptime(self) -> Uptime:
+        return Uptime("", 0.0)
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    return Machine(tmp_path)
+def notes() -> Notes:
+    return Notes()
 
 
-def test_a_first_run_in_a_store_that_is_in_use_goes_ahead(machine: Machine) -> None:
-    machine.check(newest=NOON - 3 * DAY)
+@pytest.fixture
+async def machine(notes: Notes) -> Machine:
+    machine = Machine(notes)
+    await machine.check(is_right=True)
+    return machine
 
 
-def test_a_first_run_in_an_empty_store_goes_ahead(machine: Machine) -> None:
-    machine.check()
-
-
-def test_time_that_passes_as_it_should_is_no_jump(machine: Machine) -> None:
-    machine.check(newest=NOON)
+async def test_time_that_passes_as_it_should_is_no_jump(machine: Machine) -> None:
     for _ in range(200):
-        machine.passes(DAY)
-        machine.check(newest=NOON)
+        machine.advance(DAY)
+        await machine.check()
 
 
 @pytest.mark.parametrize("jump", [2 * HOUR, -2 * HOUR, 3650 * DAY, -3650 * DAY], ids=str)
-def test_a_jump_is_refused_once_and_believed_when_it_stays(machine: Machine, jump: timedelta) -> None:
-    machine.check(newest=NOON)
-    machine.passes(DAY)
-    machine.now += jump
-
-    with pytest.raises(Refused, match="clock jumped") as told:
-        machine.check(newest=NOON)
-
-    assert "run it again" in told.value.remedy
-    machine.passes(HOUR)
-    machine.check(newest=NOON)
+async def test_a_jump_is_never_believed_by_itself(machine: Machine, jump: float) -> None:
+    machine.jump(jump)
+    for _ in range(5):
+        machine.advance(DAY)
+        with pytest.raises(Refused, match="clock jumped") as told:
+            await machine.check()
+    assert "--clock-is-right" in told.value.remedy
+    assert f"{machine.now():%Y-%m-%d}" in told.value.remedy
 
 
-def test_a_jump_that_was_put_right_is_refused_twice_and_nothing_is_believed_in_between(machine: Machine) -> None:
-    machine.check(newest=NOON)
-    for jump in (3650 * DAY, -3650 * DAY):
-        machine.now += jump
-        with pytest.raises(Refused, match="clock jumped"):
-            machine.check(newest=NOON)
+async def test_a_jump_that_a_person_calls_right_is_believed_by_all_later_runs(machine: Machine) -> None:
+    machine.jump(30 * DAY)
+    await machine.check(is_right=True)
+    machine.advance(DAY)
+    await machine.check()
 
 
-def test_a_clock_that_is_put_right_by_less_than_an_hour_is_believed(machine: Machine) -> None:
-    machine.check(newest=NOON)
-    machine.now += timedelta(minutes=59)
-    machine.check(newest=NOON)
+async def test_a_jump_that_was_put_right_holds_up_nobody(machine: Machine) -> None:
+    machine.jump(3650 * DAY)
+    with pytest.raises(Refused):
+        await machine.check()
+    machine.jump(-3650 * DAY)
+    await machine.check()
 
 
-def test_after_a_restart_a_clock_near_what_the_store_has_seen_is_believed(machine: Machine) -> None:
-    machine.check(newest=NOON)
-    machine.restarts("second")
-    machine.now += 40 * DAY
-    machine.check(newest=machine.now - 10 * DAY)
-    machine.restarts("third")
-    machine.now += 40 * DAY  # since the last run
-    machine.check(newest=NOON)
+async def test_a_clock_that_is_put_right_by_less_than_an_hour_is_believed(machine: Machine) -> None:
+    machine.jump(59 * 60)
+    await machine.check()
 
 
-def test_after_a_restart_a_clock_far_ahead_of_everything_needs_a_second_run(machine: Machine) -> None:
-    machine.check(newest=NOON)
-    machine.restarts("second")
-    machine.now += 46 * DAY
-
-    with pytest.raises(Refused, match="46d ahead"):
-        machine.check(newest=NOON)
-
-    machine.passes(DAY)
-    machine.check(newest=NOON)
+@pytest.mark.parametrize(("off", "keep"), [(47 * HOUR, KEEP), (8 * HOUR, 4 * DAY), (0.9 * HOUR, HOUR)])
+async def test_a_machine_that_was_off_for_a_while_goes_on(machine: Machine, off: float, keep: float) -> None:
+    machine.restart()
+    machine.jump(off)
+    await machine.check(keep)
 
 
-def test_where_the_machine_does_not_tell_when_it_started_the_store_decides(machine: Machine) -> None:
-    machine.up = Uptime("", 0.0)
-    machine.check(newest=NOON)
-    machine.now += 3650 * DAY
+@pytest.mark.parametrize(
+    ("ahead", "keep"), [(44 * DAY, KEEP), (49 * HOUR, KEEP), (11 * HOUR, 4 * DAY), (2 * HOUR, HOUR)]
+)
+async def test_after_a_new_start_a_clock_may_be_ahead_by_little(
+    machine: Machine, ahead: float, keep: float
+) -> None:
+    machine.restart()
+    machine.jump(ahead)
+    for _ in range(3):
+        with pytest.raises(Refused, match="ahead of the last one"):
+            await machine.check(keep)
+        machine.advance(HOUR)
+
+
+async def test_after_a_new_start_a_clock_that_is_behind_is_believed(machine: Machine) -> None:
+    """It takes nothing out too early."""
+    machine.restart()
+    machine.jump(-300 * DAY)
+    await machine.check()
+
+
+async def test_a_store_without_any_note_believes_no_clock(notes: Notes) -> None:
+    """It was made by an earlier version; the newest letter may have been dated by the same wrong clock."""
+    machine = Machine(notes)
+    with pytest.raises(Refused, match="no clock was ever noted"):
+        await machine.check()
+    await machine.check(is_right=True)
+    await machine.check()
+
+
+async def test_another_machine_compares_with_the_notes_of_all(machine: Machine, notes: Notes) -> None:
+    other = Machine(notes)
+    await other.check()
+    ahead = Machine(notes)
+    ahead.jump(3 * DAY)
+    with pytest.raises(Refused, match="3d ahead"):
+        await ahead.check()
+    await machine.check()
+
+
+async def test_where_the_machine_does_not_tell_when_it_started_the_last_note_decides(notes: Notes) -> None:
+    machine = Nameless(notes)
+    await machine.check(is_right=True)
+    machine.advance(DAY)
+    await machine.check()
+    machine.jump(3650 * DAY)
     with pytest.raises(Refused, match="ahead"):
-        machine.check(newest=NOON)
-
-
-@pytest.mark.parametrize("damage", [b"", b"{", b"\xff", b"[]", b'{"at": 7}', b"[" * 10_000])
-def test_a_note_that_cannot_be_read_is_as_none(machine: Machine, tmp_path: Path, damage: bytes) -> None:
-    machine.check(newest=NOON)
-    (tmp_path / "notes" / "clock.json").write_bytes(damage)
-    machine.check(newest=NOON)
-    machine.passes(100 * DAY)
-    machine.check(newest=NOON)
-
-
-def test_the_note_is_for_its_owner_alone(machine: Machine, tmp_path: Path) -> None:
-    machine.check()
-    assert stat.S_IMODE((tmp_path / "notes" / "clock.json").stat().st_mode) == 0o600
-
-
-def test_a_note_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "notes").write_text("a file")
-    with pytest.raises(Unreachable, match="cannot write"):
-        Machine(tmp_path).check()
+        await machine.check()
 
 
 def test_the_real_machine_tells_the_same_start_twice() -> None:
-    first, second = uptime(), uptime()
+    first, second = SystemClock().uptime(), SystemClock().uptime()
     assert (first.boot, first.seconds <= second.seconds) == (second.boot, True)
-
-
-# Runs that nobody has asked for
-
-
-@pytest.mark.parametrize("jump", [2 * HOUR, -2 * HOUR, 3650 * DAY, -3650 * DAY], ids=str)
-def test_a_jump_is_never_believed_by_runs_that_nobody_asked_for(machine: Machine, jump: timedelta) -> None:
-    machine.check(newest=NOON, attended=False)
-    machine.now += jump
-    for _ in range(5):
-        machine.passes(DAY)
-        with pytest.raises(Refused, match="clock jumped") as told:
-            machine.check(newest=machine.now, attended=False)
-    assert "redrive retention run" in told.value.remedy
-
-
-def test_a_jump_that_was_put_right_holds_up_no_run_that_nobody_asked_for(machine: Machine) -> None:
-    machine.check(newest=NOON, attended=False)
-    machine.now += 3650 * DAY
-    with pytest.raises(Refused):
-        machine.check(newest=NOON, attended=False)
-    machine.now -= 3650 * DAY
-
-    machine.passes(DAY)
-    machine.check(newest=NOON, attended=False)
-
-
-def test_a_jump_that_a_person_has_confirmed_is_believed_by_all_later_runs(machine: Machine) -> None:
-    machine.check(newest=NOON, attended=False)
-    machine.now += 30 * DAY
-    with pytest.raises(Refused):
-        machine.check(newest=NOON)
-    machine.passes(HOUR)
-    machine.check(newest=NOON)
-
-    machine.passes(DAY)
-    machine.check(newest=NOON, attended=False)
-
-
-def test_letters_that_a_wrong_clock_dated_are_no_witness_for_it(machine: Machine) -> None:
-    """The machine starts with a clock that is ten years ahead, and letters fail before retention runs."""
-    machine.check(newest=NOON, attended=False)
-    machine.restarts("second")
-    machine.now += 3650 * DAY
-
-    with pytest.raises(Refused, match="ahead of everything"):
-        machine.check(newest=machine.now, attended=False)
-
-
-def test_after_a_restart_runs_that_nobody_asked_for_go_on(machine: Machine) -> None:
-    machine.check(newest=NOON, attended=False)
-    machine.passes(2 * DAY)
-    machine.restarts("second")
-
-    machine.check(newest=NOON, attended=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -51,12 +53,12 @@ async def test_an_error_of_ours_is_a_problem_with_its_remedy() -> None:
     assert "kafka:// needs a package" in found.what
 
 
-async def test_a_fault_of_ours_is_unknown_and_quotes_nothing() -> None:
+async def test_a_fault_of_ours_is_a_problem_and_quotes_nothing() -> None:
     async def fail() -> list[Finding]:
         raise KeyError("4111 1111 1111 1111")
 
     (found,) = await bounded(Part("disk", FoundAt.DISK, "the disks", fail), 30.0)
-    assert found.level is FindingLevel.UNKNOWN
+    assert found.level is FindingLevel.PROBLEM
     assert "KeyError" in found.what
     assert "4111" not in found.what + found.remedy
 
@@ -81,3 +83,24 @@ async def test_a_thread_that_hangs_keeps_neither_the_others_nor_the_end_of_the_p
     assert all(each.daemon for each in waiting)
     assert "the disks did not answer within 2 s" in [each.what for each in found]
     assert {"store", "settings", "spool"} <= {each.check for each in found}
+
+
+LOOK = """
+import asyncio, sys, threading
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if threading.current_thread() is not threading.main_thread():
+            print(name)
+
+sys.meta_path.insert(0, Watch())
+from redrive.doctor_wiring import examine
+from redrive.settings import Settings
+asyncio.run(examine(Settings()))
+"""
+
+
+def test_no_thread_of_the_doctor_is_the_first_to_import_anything(tmp_path: Path) -> None:
+    """Two that import SQLAlchemy at once may find half of it, and a part would be told as a fault of ours."""
+    told = subprocess.run([sys.executable, "-c", LOOK], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert told.stdout == ""

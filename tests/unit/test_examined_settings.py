@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from redrive.examined_retention import examine_copies
 from redrive.examined_settings import Handled, examine_settings
 from redrive.finding import FindingLevel
 from redrive.settings import Settings
@@ -35,6 +37,21 @@ CASES: dict[str, tuple[dict[str, Any], str, FindingLevel]] = {
     "a broker in memory": ({"broker": {"url": "embedded:///:memory:"}}, "memory-only", FindingLevel.PROBLEM),
     "a store in memory": ({"store": {"url": "sqlite:///:memory:"}}, "memory-only", FindingLevel.PROBLEM),
     "nothing kept": ({"retention": {"keep": 0}}, "retention-keep", FindingLevel.WARN),
+    "discarded ones kept for a minute": (
+        {"retention": {"keep_discarded": "1m"}},
+        "retention-keep",
+        FindingLevel.WARN,
+    ),
+    "a queue of which nothing is kept": (
+        {"queues": {"orders": {"retention": {"keep": "0s"}}}},
+        "retention-keep",
+        FindingLevel.WARN,
+    ),
+    "a queue that keeps less than it waits": (
+        {"queues": {"orders": {"dead_letters": {"assume_after": "3d"}, "retention": {"keep": "2d"}}}},
+        "retention-keep",
+        FindingLevel.WARN,
+    ),
     "kept for an hour": ({"retention": {"keep": "1h"}}, "retention-keep", FindingLevel.WARN),
     "kept for less than silence lasts": (
         {"retention": {"keep": "2d"}, "queues": {"orders": {"dead_letters": {"assume_after": "3d"}}}},
@@ -73,7 +90,11 @@ CASES: dict[str, tuple[dict[str, Any], str, FindingLevel]] = {
         "kafka-start",
         FindingLevel.WARN,
     ),
-    "expires": ({"dead_letters": {"expire_after": "30d"}}, "expire-after", FindingLevel.WARN),
+    "expires": (
+        {"queues": {"orders": {"dead_letters": {"expire_after": "30d"}}}},
+        "expire-after",
+        FindingLevel.WARN,
+    ),
     "expires soon": (
         {"queues": {"orders": {"dead_letters": {"expire_after": "1h"}}}},
         "expire-after",
@@ -81,7 +102,10 @@ CASES: dict[str, tuple[dict[str, Any], str, FindingLevel]] = {
     ),
     "a breaker that dead-letters": ({"worker": {"breaker_mode": "dead_letter"}}, "breaker", FindingLevel.WARN),
     "a breaker that dead-letters what expires": (
-        {"worker": {"breaker_mode": "dead_letter"}, "dead_letters": {"expire_after": "30d"}},
+        {
+            "worker": {"breaker_mode": "dead_letter"},
+            "queues": {"orders": {"dead_letters": {"expire_after": "30d"}}},
+        },
         "breaker",
         FindingLevel.PROBLEM,
     ),
@@ -137,3 +161,22 @@ def test_no_secret_is_in_what_is_told() -> None:
     urls = {"broker": "amqp://user:hunter2@host/", "store": "postgresql://user:hunter2@host/db"}
     settings = Settings.model_validate({name: {"url": url} for name, url in urls.items()})
     assert "hunter2" not in str(examine_settings(settings, []))
+
+
+def test_what_a_queue_keeps_names_the_queue_and_its_setting() -> None:
+    given = {"retention": {"keep_discarded": "1m"}, "queues": {"orders": {"retention": {"keep": "0s"}}}}
+    found = [
+        each for each in examine_settings(Settings.model_validate(given), []) if each.check == "retention-keep"
+    ]
+    assert [(each.queue, each.remedy.split()[1].rstrip(",")) for each in found] == [
+        (None, "retention.keep_discarded"),
+        ("orders", "queues.orders.retention.keep"),
+    ]
+
+
+def test_a_place_for_copies_that_is_away_is_a_problem(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"retention": {"copy_to": f"file://{tmp_path}/copies"}})
+    [found] = examine_copies(settings)
+    assert (found.check, found.level) == ("retention-copies", FindingLevel.PROBLEM)
+    (tmp_path / "copies").mkdir()
+    assert examine_copies(settings) == []

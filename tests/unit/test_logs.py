@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import logging
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
 import structlog
 
+import redrive
 from redrive.api.guards import Guards
 from redrive.telemetry.logs import configure_logs
 from redrive.transports.rabbitmq.line import Line
@@ -138,3 +142,34 @@ def test_what_other_libraries_log_is_one_line_of_ours_without_the_text_of_their_
 
 def _lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+
+# The page about logs
+
+_LEVELS = {"debug", "info", "warning", "error", "critical"}
+
+
+def keys_of_the_source() -> dict[str, str]:
+    """Every key that some line is given by its name, and where."""
+    found: dict[str, str] = {}
+    for path in Path(redrive.__file__).parent.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(call, ast.Call) and _logs(call.func):
+                found |= {each.arg: f"{path.name}:{call.lineno}" for each in call.keywords if each.arg is not None}
+    return found
+
+
+def _logs(called: ast.expr) -> bool:
+    if isinstance(called, ast.IfExp):
+        return _logs(called.body)
+    return (
+        isinstance(called, ast.Attribute) and called.attr in _LEVELS and ast.unparse(called.value).endswith("log")
+    )
+
+
+def test_every_key_of_a_line_is_told_and_means_one_thing() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "logs-and-traces.md").read_text("utf-8")
+    told = {key for line in page.splitlines() if line.startswith("|") for key in re.findall(r"`(\w+)`", line)}
+    found = keys_of_the_source()
+    assert {key: place for key, place in found.items() if key not in told} == {}
+    assert "type" not in found, "say whose type it is: error_type or message_type"

@@ -132,6 +132,42 @@ def test_zero_is_a_value_and_none_is_unset() -> None:
     assert Settings().retry.budget is None
 
 
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ("", None),
+        ("sink = 'both'", None),
+        ("expire = true", 3 * 86400),
+        ("expire = false", None),
+        ("expire_after = '1d'", 86400),
+        ("expire_after = '1d'\nexpire = false", None),
+        ("expire_after = '1d'\nexpire = true", 86400),
+        ("expire_after = 'none'", None),
+    ],
+)
+def test_letters_expire_only_in_a_queue_that_asks_for_it_itself(own: str, expected: float | None) -> None:
+    """T19 is opt-in per queue: a general time, as profiles have it, is only how long."""
+    queue = f"[queues.orders]\nconcurrency = 2\n[queues.orders.dead_letters]\n{own}"
+    text = f"[dead_letters]\nexpire_after = '3d'\n{queue}"
+    settings = loaded(text).settings
+    assert settings.for_queue("orders").dead_letters.expire_after == expected
+    assert settings.for_queue("not named").dead_letters.expire_after is None
+    assert settings.dead_letters.expire_after == 3 * 86400
+
+
+def test_a_queue_that_lets_its_letters_expire_needs_a_time() -> None:
+    with pytest.raises(ConfigurationError, match="expire_after"):
+        loaded("[queues.orders.dead_letters]\nexpire = true")
+    with pytest.raises(ConfigurationError, match="expire"):
+        loaded("[dead_letters]\nexpire = true")
+
+
+@pytest.mark.parametrize("url", ["s3://bucket", "/srv/copies", "file://host/copies", "file:///"])
+def test_a_place_for_copies_that_nobody_could_copy_to_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="copy_to"):
+        loaded(f"[retention]\ncopy_to = '{url}'")
+
+
 def test_a_stronger_source_can_unset_what_a_weaker_one_set() -> None:
     text = "[dead_letters]\nexpire_after = '1d'\n[profiles.p.dead_letters]\nexpire_after = 'none'\n"
     assert loaded(text).settings.dead_letters.expire_after == 86400

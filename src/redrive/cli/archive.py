@@ -16,7 +16,7 @@ from redrive.cli.ages import age
 from redrive.cli.changing import DryRunOption, LimitOption, YesOption, confirm, progress
 from redrive.cli.complaints import Complaints
 from redrive.cli.filters import WhereOption, filter_of
-from redrive.cli.importing import archives_of
+from redrive.cli.importing import archives_of, erased_too
 from redrive.cli.invocation import at_store, settings_of
 from redrive.cli.letter_ids import OptionalIds, given_ids, short_ids
 from redrive.cli.letter_record import SUMMARY, error_line, summary, whole_record
@@ -232,7 +232,7 @@ def _exit_code(number: int, complaints: Complaints) -> int:
 
 def _tell(importer: Importer) -> None:
     done = importer.done
-    typer.echo(f"Restored {_letters(done.new)}; {done.known} were there already.")
+    typer.echo(f"Restored {_letters(done.new)}; {done.known} were there already{erased_too(done)}.")
 
 
 def _letters(number: int, what: str = "letter") -> str:

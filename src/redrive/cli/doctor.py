@@ -43,7 +43,7 @@ def doctor(
 
     Queues are those of the App and of the settings; where neither names any, all of the broker's. Takes half a
     minute at most: what has not answered by then is told. Exits with 1 if there are problems, 6 if the broker or
-    the store cannot be reached; warnings, and what could not be looked at, are 0.
+    the store cannot be reached; warnings, and what does not tell, are 0.
     """
     from redrive.doctor_wiring import examine  # noqa: PLC0415  the whole machinery, not needed for --help
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from redrive.cli.changing import DryRunOption, YesOption, confirm, progress
-from redrive.cli.complaints import Complaints
 from redrive.cli.interrupting import interruptible
 from redrive.cli.invocation import at_store, settings_of
 from redrive.cli.outcome import ExitCode, complain
@@ -20,12 +19,9 @@ from redrive.erasure import Erasure, Person
 from redrive.errors import UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from redrive.actions import Actions
-    from redrive.dead_letter import DeadLetter
-    from redrive.erasure_actions import Erased
-    from redrive.settings import Settings
+    from redrive.erasure_actions import AboutPerson, Erased
+    from redrive.upkeep.archive import Archive
 
 app = typer.Typer(help="Erase what is kept about a person; a second one agrees.", no_args_is_help=True)
 
@@ -61,25 +57,28 @@ def request(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     name: NameOption = None,
-) -> None:
+) -> int:
     """Ask for the erasure of every letter that holds a value. Nothing is erased before somebody else agrees.
 
-    The value itself is not kept, only keyed hashes of it; do not write it into the reason. With --dry-run: how
-    many letters there are, by queue and status. Exit 3 if there are none.
+    The value itself is not kept, only keyed hashes of it; do not write it into the reason. Letters in the archives
+    of this machine count too. With --dry-run: how many letters there are, by queue and status. Exit 3 if there are
+    none.
     """
-    person = _person(subject)
+    person, archive = _person(subject), _archive(ctx)
 
-    async def work(actions: Actions) -> None:
+    async def work(actions: Actions) -> int:
         if dry_run:
-            note(f"Would ask to erase {_counted(await actions.letters_about(person))}. Nothing was changed.")
-            return
+            found = await actions.about(person, archive)
+            note(f"Would ask to erase {_counted(found)}. Nothing was changed.")
+            return ExitCode.OK if found.number else ExitCode.NOTHING
         why = given_reason(reason)
         confirm("Ask for the erasure of everything about that person?", yes=yes)
-        made = await actions.request_erasure(person, why)
+        made = await actions.request_erasure(person, why, archive)
         typer.echo(made.id)
         note(f"Asked to erase {_letters(made.found)}. Somebody else: `redrive erase approve {made.id}`.")
+        return ExitCode.OK
 
-    at_store(ctx, work, name=name)
+    return at_store(ctx, work, name=name)
 
 
 @app.command("approve")
@@ -94,24 +93,28 @@ def approve(
 ) -> int:
     """Agree to an erasure that somebody else has asked for, and carry it out. Nobody can bring the letters back.
 
-    The same value has to be given. Safe to kill and to repeat. Exit 4 if letters are left that are being sent, or
-    if archives hold letters of that person: archives are never changed, and are named.
+    The same value has to be given. Archives of this machine that hold letters of the person are written anew
+    without them, and so are their copies. Safe to kill and to repeat. Exit 4, and the erasure is not done, if
+    letters are left that are being sent, or archives or copies that could not be read: they are named.
     """
-    person, settings = _person(subject), settings_of(ctx)
+    person, archive = _person(subject), _archive(ctx)
 
     async def work(actions: Actions) -> Erased:
         asked = await actions.erasure(erasure)
-        found = await actions.letters_about(person)
-        confirm(f"Erase {_counted(found)}, as {asked.requested_by} asks for? For ever.", yes=yes)
-        with progress("Erasing", len(found)) as advance:
-            return await actions.approve_erasure(erasure, person, reason or "", on_progress=advance)
+        found = f"{_letters(asked.found)} when it was asked for"
+        confirm(f"Erase everything about that person ({found}), as {asked.requested_by} asks? For ever.", yes=yes)
+        with progress("Erasing", asked.found) as advance:
+            return await actions.approve_erasure(
+                erasure, person, reason or "", archive=archive, on_progress=advance
+            )
 
     done = at_store(ctx, work, name=name)
     typer.echo(f"Erased {_letters(done.erasure.erased)}.")
     for each, status in sorted(done.left.items()):
         complain(f"letter {each} is {status} and was left", "approve the erasure again when it was sent")
-    reached = _name_archives(settings, person)
-    return ExitCode.OK if reached and not done.left else ExitCode.PARTLY
+    for what, remedy in done.unreached:
+        complain(what, f"{remedy}; then approve the erasure again")
+    return ExitCode.OK if done.is_done else ExitCode.PARTLY
 
 
 @app.command("reject")
@@ -148,36 +151,20 @@ def _person(subject: str | None) -> Person:
     return Person(subject)
 
 
-def _name_archives(settings: Settings, person: Person) -> bool:
-    """Whether no archive holds anything of the person, as far as it can be read."""
-    from redrive.encryption_wiring import file_keys  # noqa: PLC0415  settings are slow to import, --help is not
-    from redrive.privacy_wiring import maskers_of  # noqa: PLC0415  as above
-    from redrive.upkeep.archive import Archive  # noqa: PLC0415  as above
-    from redrive.upkeep.archive_search import letters_in  # noqa: PLC0415  as above
+def _archive(ctx: typer.Context) -> Archive | None:
+    from redrive.retention_wiring import archive_of  # noqa: PLC0415  settings are slow to import, --help is not
 
-    folder, complaints, holding = settings.retention.archive, Complaints(), Counter["Path"]()
-    masks = maskers_of(settings)
-    for path in [] if folder is None else Archive(folder).files():
-        found = letters_in(path, file_keys(settings), on_bad=complaints.tell)
-        holding[path] = sum(person.is_in(letter, masks) for letter in found)
-    for path, number in holding.items():
-        if number:
-            complain(
-                f"the archive {path} holds {_letters(number)} of that person, which {_are(number)} not erased",
-                "archives are never changed: delete the file, or keep it until its time",
-            )
-    return not complaints.number and not any(holding.values())
+    return archive_of(settings_of(ctx))
 
 
-def _counted(found: list[DeadLetter]) -> str:
-    numbers = Counter((letter.queue, str(letter.status)) for letter in found)
-    parts = ", ".join(f"{queue} {status} {number}" for (queue, status), number in sorted(numbers.items()))
-    return f"{_letters(len(found))}{f' ({parts})' if parts else ''}"
+def _counted(found: AboutPerson) -> str:
+    numbers = Counter((letter.queue, str(letter.status)) for letter in found.letters)
+    parts = [f"{queue} {status} {number}" for (queue, status), number in sorted(numbers.items())]
+    if found.archived:
+        parts.append(f"in archives {found.archived}")
+    told = ", ".join(parts)
+    return f"{_letters(found.number)}{f' ({told})' if parts else ''}"
 
 
 def _letters(number: int) -> str:
     return f"{number} letter{'' if number == 1 else 's'}"
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"

@@ -22,6 +22,7 @@ from redrive.upkeep.archive import Archive, newest_first
 
 if TYPE_CHECKING:
     from redrive.dead_letter import DeadLetter, Entry
+    from redrive.importing import Imported
     from redrive.privacy.encryption.file_keys import FileKeys
 
 app = typer.Typer()
@@ -173,7 +174,14 @@ def _named(sources: list[str]) -> str:
 def _tell(importer: Importer, reading: _Reading) -> None:
     done = importer.done
     refused = f", {reading.refused} could not be read" if reading.refused else ""
-    typer.echo(f"Imported {_letters(done.new)}; {done.known} were there already{refused}.")
+    typer.echo(f"Imported {_letters(done.new)}; {done.known} were there already{erased_too(done)}{refused}.")
+
+
+def erased_too(done: Imported) -> str:
+    """What is not taken in again is no letter that was there."""
+    if not done.erased:
+        return ""
+    return f", {done.erased} {'was erased and stays' if done.erased == 1 else 'were erased and stay'} so"
 
 
 def _letters(number: int) -> str:

@@ -14,12 +14,13 @@ from redrive.cli.invocation import at_store, settings_of
 from redrive.cli.outcome import ExitCode, complain
 from redrive.cli.output import Column, Format, FormatOption, note, write_rows
 from redrive.duration import short
-from redrive.errors import RedriveError
+from redrive.errors import NotFound, RedriveError
 from redrive.keeping import SETTLED, EndedCount, KeepRules
 from redrive.upkeep.archive import Archive
 
 if TYPE_CHECKING:
     from redrive.privacy.encryption.file_keys import FileKeys
+    from redrive.upkeep.archive_manifest import Manifest
 
 _DUE = (
     Column("queue", "QUEUE", shrinks=True),
@@ -57,6 +58,10 @@ def run(
         ),
     ] = None,
     limit: LimitOption = None,
+    clock_is_right: Annotated[
+        bool,
+        typer.Option("--clock-is-right", help="Go ahead though the clock may have jumped: it is right."),
+    ] = False,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     output: FormatOption = Format.TABLE,
@@ -74,7 +79,7 @@ def run(
     rules = keep_rules(given) if keep is None else KeepRules.alike(duration(keep, "--keep"))
 
     async def work(actions: Actions) -> int:
-        retention = await actions.retention(archive, clock_note=settings.clock_note)
+        retention = await actions.retention(archive)
         due = await retention.due(rules, sizes=dry_run)
         found = sum(each.letters for each in due)
         number = found if limit is None else min(found, limit)
@@ -88,7 +93,8 @@ def run(
             note(f"Would {what}. Nothing was changed.")
             return ExitCode.OK
         confirm(f"{what[0].upper()}{what[1:]}?", yes=yes)
-        return await _run(retention, rules, number, batch=settings.batch, rate=rate or settings.rate, limit=limit)
+        pace = {"batch": settings.batch, "rate": rate or settings.rate, "at_most": limit}
+        return await _run(retention, rules, number, clock_is_right=clock_is_right, **pace)
 
     return at_store(ctx, work)
 
@@ -103,39 +109,73 @@ def verify(
         ),
     ] = None,
 ) -> int:
-    """Read archives from beginning to end and say whether each could be imported. Nothing is changed.
+    """Read archives from beginning to end and say whether each could be imported. Without names: whether they are
+    those that were written, too, and whether one is missing. Nothing is changed.
 
-    Exit 6 if one is damaged; exit 2 if one is sealed with a key that is not set here.
+    Exit 6 if one is damaged, changed or missing; exit 2 if one is sealed with a key that is not set here.
     """
     from redrive.encryption_wiring import file_keys  # noqa: PLC0415  as above
 
     settings = settings_of(ctx)
     keys, folder = file_keys(settings), settings.retention.archive
-    codes = [_verify(path, keys) for path in files or ([] if folder is None else Archive(folder).files())]
+    if files or folder is None:
+        codes = [_verify(path, keys) for path in files or ()]
+    else:
+        codes = _verify_all(Archive(folder), keys)
     if not codes:
         typer.echo("There are no archives.")
     return max(codes, default=ExitCode.OK)
 
 
-def _verify(path: Path, keys: FileKeys) -> int:
+@app.command("forget")
+def forget(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `redrive retention verify` says it.")],
+    *,
+    yes: YesOption = False,
+) -> None:
+    """Say that an archive was taken away on purpose, so that `redrive retention verify` does not miss it."""
+    folder = settings_of(ctx).retention.archive
+    archive = None if folder is None else Archive(folder)
+    if archive is None or name not in archive.manifest.entries():
+        raise NotFound(f"no archive {name} is missed", remedy="`redrive retention verify` names those that are")
+    confirm(f"Forget the archive {name}?", yes=yes)
+    with archive.alone():
+        archive.forget(name)
+    typer.echo(f"Forgot {name}.")
+
+
+def _verify_all(archive: Archive, keys: FileKeys) -> list[int]:
+    from redrive.upkeep.archive_checking import missing_from  # noqa: PLC0415  as above
+
+    codes = [_verify(path, keys, archive.manifest) for path in archive.files()]
+    for each in missing_from(archive):
+        complain(
+            f"the archive {each.name} with {_letters(each.letters)} is missing",
+            "bring it back from a copy; if it was taken away on purpose: `redrive retention forget NAME`",
+        )
+        codes.append(ExitCode.UNREACHABLE)
+    return codes
+
+
+def _verify(path: Path, keys: FileKeys, manifest: Manifest | None = None) -> int:
     from redrive.upkeep.archive_checking import check_archive  # noqa: PLC0415  as above
 
     try:
-        found = check_archive(path, keys)
+        found = check_archive(path, keys, manifest)
     except RedriveError as error:
         complain(str(error), error.remedy)
         return error.exit_code
     sealed = "" if found.kek_id is None else f", sealed with the key {found.kek_id}"
-    typer.echo(f"ok: {path}: {_letters(found.letters)}{sealed}")
+    unknown = "" if found.is_noted else ", not in the manifest: an earlier version wrote it"
+    typer.echo(f"ok: {path}: {_letters(found.letters)}{sealed}{unknown}")
     return ExitCode.OK
 
 
-async def _run(
-    retention: Retention, rules: KeepRules, number: int, *, batch: int, rate: float | None, limit: int | None
-) -> int:
+async def _run(retention: Retention, rules: KeepRules, number: int, **given: Any) -> int:
     try:
         with progress("Archiving and purging", number) as advance:
-            done = await retention.run(rules, batch=batch, rate=rate, at_most=limit, on_progress=advance)
+            done = await retention.run(rules, on_progress=advance, **given)
     except RedriveError as error:
         if not retention.done.purged:
             raise

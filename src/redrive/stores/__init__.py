@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from redrive.accounts import AccountStore
 from redrive.registry import Driver, load_driver
 from redrive.stores.alert_store import AlertStore
+from redrive.stores.clock_note_store import ClockNoteStore
 from redrive.stores.duty_store import DutyStore
 from redrive.stores.erasure_store import ErasureStore
 from redrive.stores.insight_store import InsightStore
@@ -435,7 +436,9 @@ class RunStore(DeadLetterStore, LedgerStore, Protocol):
         ...
 
 
-class Store(RunStore, AccountStore, KeyStore, InsightStore, DutyStore, ErasureStore, AlertStore, Protocol):
+class Store(
+    RunStore, AccountStore, KeyStore, InsightStore, DutyStore, ClockNoteStore, ErasureStore, AlertStore, Protocol
+):
     """All of it: letters, runs, what is looked at first, the ledger, who can sign in, the keys that it is
     encrypted with, who does what only one has to do, whom it has to forget, and what people are told.
     """

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from redrive.dead_letter import Actor, Status
@@ -39,12 +40,17 @@ class ErasureStore(Protocol):
         """Refused unless it is REQUESTED."""
         ...
 
-    async def erase(self, erasure_id: str, letter_ids: Sequence[str], *, by: Actor) -> Mapping[str, Status | None]:
+    async def erase(self, erasure_id: str, letter_ids: Sequence[str], *, by: Actor) -> Mapping[str, Status]:
         """The letters are gone with everything of them, whatever their status, but one that is being sent
         (REDRIVING). Of their histories the lines stay without what people wrote, and one more that is the
-        tombstone; whoever imports such a letter again is not heard. Refused unless the erasure is APPROVED. Gives
-        the ids that were not removed, with their status (None: no such letter).
+        tombstone; whoever imports such a letter again is not heard. One that is not here, but in an archive, gets
+        its tombstone too. Refused unless the erasure is APPROVED. Gives the ids that were not removed, with their
+        status.
         """
+        ...
+
+    async def erased(self, letter_ids: Sequence[str]) -> AbstractSet[str]:
+        """Those of them that have a tombstone."""
         ...
 
     async def end_erasure(self, erasure_id: str, *, by: Actor) -> Erasure:

@@ -48,7 +48,7 @@ VERSION_TABLE = "redrive_version"
 COMPATIBILITY_TABLE = "redrive_compatibility"
 """One row: the oldest schema whose code still works on this one, so that versions can run side by side."""
 
-HEAD = "0016"
+HEAD = "0017"
 """The version these tables are; the newest file in migrations/versions."""
 
 metadata = MetaData(

@@ -34,6 +34,7 @@ from redrive.stores.private import Private, lent
 from redrive.stores.sealing import Seals
 from redrive.stores.sql_accounts import SqlAccounts
 from redrive.stores.sql_alerting import SqlAlerting
+from redrive.stores.sql_clock_notes import SqlClockNotes
 from redrive.stores.sql_data_keys import SqlDataKeys
 from redrive.stores.sql_duties import SqlDuties
 from redrive.stores.sql_encrypting import SqlEncrypting
@@ -100,6 +101,7 @@ class SqlStore(
     SqlEnvironment,
     SqlEncrypting,
     SqlDuties,
+    SqlClockNotes,
     SqlErasing,
     SqlAlerting,
 ):

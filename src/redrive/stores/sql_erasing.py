@@ -22,6 +22,7 @@ from redrive.stores.sql_secrets import ERASURE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from sqlalchemy import Connection, Row
@@ -106,7 +107,7 @@ class SqlErasing(ABC):
             if same_person(by.name, found.requested_by):
                 raise Refused(
                     f"erasure {found.id} was requested by {found.requested_by}: nobody approves their own",
-                    remedy="somebody else has to approve it",
+                    remedy="somebody else has to approve it, from an account of their own",
                 )
             approved = _changed(connection, found, status=ErasureStatus.APPROVED, approved_by=by.name)
             self._note_erasure(connection, APPROVED, approved, by=by)
@@ -124,9 +125,12 @@ class SqlErasing(ABC):
 
         return await self._write(unit)
 
-    async def erase(self, erasure_id: str, letter_ids: Sequence[str], *, by: Actor) -> Mapping[str, Status | None]:
+    async def erase(self, erasure_id: str, letter_ids: Sequence[str], *, by: Actor) -> Mapping[str, Status]:
         unit = partial(_erase, erasure_id=erasure_id, letter_ids=letter_ids, by=by, ledger=self._ledger)
         return await self._change(partial(unit, now=self._clock.now()), len(letter_ids))
+
+    async def erased(self, letter_ids: Sequence[str]) -> AbstractSet[str]:
+        return await self._read(lambda connection: tombstones(connection, letter_ids))
 
     async def end_erasure(self, erasure_id: str, *, by: Actor) -> Erasure:
         def unit(connection: Connection) -> Erasure:
@@ -152,30 +156,41 @@ def _erase(
     by: Actor,
     now: datetime,
     ledger: Ledger,
-) -> dict[str, Status | None]:
+) -> dict[str, Status]:
     found = _locked(connection, erasure_id)
     if found.status is not ErasureStatus.APPROVED:
         raise Refused(f"erasure {found.id} is {found.status}: nothing was erased")
-    gone, left = dict[str, Status](), dict[str, Status | None]()
+    gone, left = set[str](), dict[str, Status]()
     for lot in lots(sorted(set(letter_ids))):  # everybody locks in the order of ids
         before = _statuses(connection, lot)
         statement = delete(letters).where(letters.c.id.in_(lot), letters.c.status != str(Status.REDRIVING))
         rows = connection.execute(statement.returning(letters.c.id, letters.c.group_id)).all()
         sql_groups.leave(connection, {row.group_id for row in rows})
-        erased = sorted(row.id for row in rows)
+        elsewhere = set(lot) - before.keys() - tombstones(connection, lot)  # they are in archives alone
+        erased = sorted({*(row.id for row in rows), *elsewhere})
         # What people wrote about a letter may tell whom it was about.
         connection.execute(update(audit).where(audit.c.letter_id.in_(erased)).values(reason=""))
         lines = [
-            sql_audit.line(sql_audit.ERASED, each, at=now, by=by, before=str(before[each])) for each in erased
+            sql_audit.line(sql_audit.ERASED, each, at=now, by=by, before=str(before.get(each, "")))
+            for each in erased
         ]
         sql_audit.write(connection, *lines)
-        gone |= {each: before[each] for each in erased}
-        left |= {each: before.get(each) for each in lot if each not in gone}
+        gone |= set(erased)
+        left |= {each: status for each, status in before.items() if each not in gone}
     if gone:
         _changed(connection, found, erased=found.erased + len(gone))
-        deed = Deed(what=sql_audit.ERASED, subject=Subject.of(LETTERS, gone), after=f"erasure {found.id}")
+        deed = Deed(what=sql_audit.ERASED, subject=Subject.of(LETTERS, sorted(gone)), after=f"erasure {found.id}")
         ledger.write(connection, deed, by=by, now=now)
     return left
+
+
+def tombstones(connection: Connection, letter_ids: Sequence[str]) -> set[str]:
+    """Those of them that were erased."""
+    found = set[str]()
+    for lot in lots(letter_ids):
+        query = select(audit.c.letter_id).where(audit.c.letter_id.in_(lot), audit.c.what == sql_audit.ERASED)
+        found |= set(connection.scalars(query))
+    return found
 
 
 def _statuses(connection: Connection, letter_ids: list[str]) -> dict[str, Status]:

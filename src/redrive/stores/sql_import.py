@@ -16,6 +16,7 @@ from redrive.stores.expressions import insert_into
 from redrive.stores.private import columns_of
 from redrive.stores.schema import audit, failures, letters, revisions
 from redrive.stores.sealing import NO_KEY, sealing_of
+from redrive.stores.sql_erasing import tombstones
 from redrive.stores.sql_failures import Of
 from redrive.stores.sql_ledger import NO_LEDGER
 from redrive.stores.sql_record import letter_row
@@ -85,9 +86,7 @@ def restore(
 
 def _not_erased(connection: Connection, whole: Sequence[DeadLetter]) -> list[DeadLetter]:
     """What was erased stays so, whichever archive or export it comes from: it is as if it were here."""
-    ids = [letter.id for letter in whole]
-    tombstones = select(audit.c.letter_id).where(audit.c.letter_id.in_(ids), audit.c.what == sql_audit.ERASED)
-    erased = set(connection.scalars(tombstones))
+    erased = tombstones(connection, [letter.id for letter in whole])
     return [letter for letter in whole if letter.id not in erased]
 
 

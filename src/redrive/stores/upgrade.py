@@ -19,6 +19,7 @@ from redrive.errors import Unfinished
 from redrive.registry import Driver, load_driver
 from redrive.stores import (  # noqa: F401  their tables are those of the metadata too
     schema_accounts,
+    schema_clock_notes,
     schema_data_keys,
     schema_duties,
     schema_erasures,
@@ -105,6 +106,11 @@ def upgrade(url: str, **options: Any) -> str:
     """
     with _database(url, options) as database:
         return database.upgrade()
+
+
+def load(url: str) -> None:
+    """Imports what a look at such a database needs, and opens nothing. ConfigurationError if it is not there."""
+    load_driver("store", url, DATABASES)
 
 
 def require(url: str, **options: Any) -> None:

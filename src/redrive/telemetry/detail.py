@@ -15,7 +15,7 @@ from redrive.failure import type_name
 from redrive.headers import header
 
 if TYPE_CHECKING:
-    from redrive.message import Message
+    from redrive.message import Headers, Message
     from redrive.telemetry.spans import Fact, Span
     from redrive.transports import Delivery
 
@@ -59,6 +59,9 @@ class Detail:
 
     def confirm(self, delivery: Delivery) -> Span:
         return _Line("redrive confirmed", **_about(delivery))
+
+    def send(self, message: Message, queue: str) -> tuple[Span, Headers]:
+        return _Line("message sent", queue=queue, message_id=message.id), ()
 
     def redrive(self, message: Message, queue: str, *, stamped: bool = False, run_id: str = "") -> Span:  # noqa: ARG002  every line of a run bears it
         line = _Line("message sent back", queue=queue, message_id=message.id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from redrive.message import Message
+from redrive.message import Headers, Message
 
 if TYPE_CHECKING:
     from redrive.transports import Delivery
@@ -49,6 +49,12 @@ class Spans(Protocol):
 
     def confirm(self, delivery: Delivery) -> Span:
         """Its letter is told that its redrive has succeeded."""
+        ...
+
+    def send(self, message: Message, queue: str) -> tuple[Span, Headers]:
+        """A message that we have made is sent; the step is the current one until its end. The headers are what its
+        consumers need to go on with the same trace: none if the message has such headers already.
+        """
         ...
 
     def redrive(self, message: Message, queue: str, *, stamped: bool = False, run_id: str = "") -> Span:
@@ -125,6 +131,10 @@ class Together:
 
     def confirm(self, delivery: Delivery) -> Span:
         return _TogetherSpan([each.confirm(delivery) for each in self._followers])
+
+    def send(self, message: Message, queue: str) -> tuple[Span, Headers]:
+        begun = [each.send(message, queue) for each in self._followers]
+        return _TogetherSpan([span for span, _ in begun]), tuple(pair for _, headers in begun for pair in headers)
 
     def redrive(self, message: Message, queue: str, *, stamped: bool = False, run_id: str = "") -> Span:
         begun = [each.redrive(message, queue, stamped=stamped, run_id=run_id) for each in self._followers]

@@ -9,7 +9,9 @@
    `receive` is in the same trace.
    Of a message whose `receive` is not sampled nothing else is told either, and where that can be foreseen
    (`sampling`) not even that one is begun.
-4. `redrive`: begins a trace of its own, for a run sends a million letters and lasts for hours, and links to the
+4. `send`: a message that an App makes, below whatever is current there. What it writes into `traceparent` is what
+   the consumer's `receive` is below; where the app has written one itself, that stays.
+5. `redrive`: begins a trace of its own, for a run sends a million letters and lasts for hours, and links to the
    message's trace. The message keeps its `traceparent` (G2), so that what becomes of it is told in the old trace.
 
 What is in a message is in none of them: ids, sizes, names of queues and types, never a payload, a header's value
@@ -53,6 +55,7 @@ log = structlog.get_logger("redrive.tracing")
 _LONGEST = 255
 """Characters of an id or a name: anybody can send long ones."""
 _LONGEST_CONTEXT = 512
+_PARENT = "traceparent"
 _DESTINATION = "messaging.destination.name"
 _NOWHERE: Attributes = {}
 _RECEIVED = contexts.create_key("redrive-received")
@@ -182,6 +185,11 @@ class OpenTelemetrySpans:
     def confirm(self, delivery: Delivery) -> Span:
         return self._settle(delivery, "confirm", {})
 
+    def send(self, message: Message, queue: str) -> tuple[Span, Headers]:
+        carried: dict[str, str] = {}
+        span = self._begun(lambda: self._send(message, queue, carried))
+        return span, tuple(carried.items())
+
     def redrive(self, message: Message, queue: str, *, stamped: bool = False, run_id: str = "") -> Span:
         return self._begun(lambda: self._redrive(message, queue, run_id, stamped=stamped))
 
@@ -228,6 +236,15 @@ class OpenTelemetrySpans:
         if received is None:
             return UNTOLD
         return self._begun(lambda: self._part(received, "settle", name, facts))
+
+    def _send(self, message: Message, queue: str, carried: dict[str, str]) -> Span:
+        attributes = self._about(message, queue) | _operation("send", "send")
+        span = self._tracer.start_span(
+            f"send {attributes[_DESTINATION]}", kind=SpanKind.PRODUCER, attributes=attributes
+        )
+        if header(message.headers, _PARENT) is None:
+            _propagator.inject(carried, trace.set_span_in_context(span))
+        return _Step(span)
 
     def _redrive(self, message: Message, queue: str, run_id: str, *, stamped: bool) -> Span:
         attributes = self._about(message, queue) | _operation("send", "redrive")

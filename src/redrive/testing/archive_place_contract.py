@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from redrive.errors import CorruptFile, NotFound
+from redrive.upkeep.archive_manifest import sum_of
 from redrive.upkeep.archive_places import keep_copy
 
 if TYPE_CHECKING:
@@ -58,6 +59,18 @@ class ArchivePlaceContract:
             keep_copy(file, place)
         with place.open(_NAME) as stream:
             assert stream.read() == b"letters"
+
+    def test_what_is_replaced_is_there_alone_under_its_name(self, place: ArchivePlace, file: Path) -> None:
+        file.write_bytes(b"letters")
+        keep_copy(file, place)
+        outdated = sum_of(file)
+        file.write_bytes(b"fewer")
+
+        keep_copy(file, place, outdated=[outdated])
+
+        with place.open(_NAME) as stream:
+            assert stream.read() == b"fewer"
+        assert place.names() == [_NAME]
 
     def test_what_is_not_there_is_not_found(self, place: ArchivePlace) -> None:
         assert place.names() == []

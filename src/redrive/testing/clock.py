@@ -7,6 +7,9 @@ import heapq
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
+from redrive.clock import new_id
+from redrive.uptime import Uptime
+
 _START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
@@ -15,6 +18,7 @@ class ManualClock:
 
     def __init__(self, start: datetime = _START) -> None:
         self._now = start
+        self._boot = new_id()
         self._elapsed = timedelta()  # whole microseconds: ten tenths of a second are a second
         self._order = count()
         self._sleepers: list[tuple[timedelta, int, asyncio.Future[None]]] = []
@@ -24,6 +28,13 @@ class ManualClock:
 
     def monotonic(self) -> float:
         return self._elapsed.total_seconds()
+
+    def uptime(self) -> Uptime:
+        return Uptime(self._boot, self.monotonic())
+
+    def restart(self) -> None:
+        """The machine is started anew."""
+        self._boot = new_id()
 
     async def sleep(self, seconds: float) -> None:
         if seconds <= 0:

@@ -34,7 +34,7 @@ from redrive.testing.store_contract_archive import (
     WholeContract,
 )
 from redrive.testing.store_contract_change import ChangeContract, PurgeContract, ReviseContract
-from redrive.testing.store_contract_duties import DutyContract
+from redrive.testing.store_contract_duties import ClockNoteContract, DutyContract
 from redrive.testing.store_contract_groups import AnnotateContract, MergeContract, SplitContract
 from redrive.testing.store_contract_insights import InsightContract, SeenGroupContract
 from redrive.testing.store_contract_lanes import LaneContract
@@ -117,6 +117,7 @@ class StoreContract(
     ScopedGroupContract,
     ScopedRunContract,
     DutyContract,
+    ClockNoteContract,
     ObservingContract,
     GroupNewsContract,
     AlertRuleContract,

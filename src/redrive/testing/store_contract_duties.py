@@ -7,9 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
 from redrive.testing.store_case import StoreCase
+from redrive.uptime import NotedClock, Uptime
 
 if TYPE_CHECKING:
     from redrive.stores import DeadLetterStore
+    from redrive.stores.clock_note_store import ClockNoteStore
     from redrive.stores.duty_store import DutyStore
     from redrive.testing.clock import ManualClock
 
@@ -105,3 +107,27 @@ class DutyContract(StoreCase):
         clock.set_wall(right)
 
         assert await _takes(store, "bob")
+
+
+class ClockNoteContract(StoreCase):
+    async def test_each_start_of_a_machine_has_its_last_note_the_latest_first(
+        self, store: DeadLetterStore, clock: ManualClock
+    ) -> None:
+        notes = cast("ClockNoteStore", store)
+        made_with = await notes.noted_clocks()
+        now = max([clock.now(), *(each.at for each in made_with)])
+        earlier = [NotedClock(now + timedelta(hours=1), Uptime(boot, 10.5)) for boot in ("first", "second")]
+        last = NotedClock(now + timedelta(hours=3), Uptime("first", 7210.5))
+
+        for each in (*earlier, last):
+            await notes.note_clock(each)
+
+        assert await notes.noted_clocks() == [last, earlier[1], *made_with]
+
+    async def test_notes_that_are_much_older_go(self, store: DeadLetterStore, clock: ManualClock) -> None:
+        notes = cast("ClockNoteStore", store)
+        later = NotedClock(clock.now() + timedelta(days=10_000), Uptime("later", 1.0))
+        await notes.note_clock(NotedClock(clock.now(), Uptime("old", 1.0)))
+        await notes.note_clock(later)
+
+        assert await notes.noted_clocks() == [later]

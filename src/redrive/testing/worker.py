@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from redrive.app import App
     from redrive.stores import DeadLetterStore
+    from redrive.uptime import Uptime
 
 _LOOK_EVERY = 0.001
 _LEASE = 10 * 365 * 86400.0
@@ -68,6 +69,9 @@ class _Hurried:
 
     def monotonic(self) -> float:
         return self._clock.monotonic()
+
+    def uptime(self) -> Uptime:
+        return self._clock.uptime()
 
     async def sleep(self, seconds: float) -> None:
         self._clock.advance(max(seconds, 0.0))

@@ -1,9 +1,11 @@
 """The folder of archives: what retention takes out of the store is whole in here first (SD4).
 
 1. A file is written under a name that ends in `.part`, synced, renamed and its folder synced. From then on it is
-   never written again. Crash before the rename: the part is thrown away by the next run.
+   not written again, unless letters of it are erased (archive_erasing.py). Crash before the rename: the part is
+   thrown away by the next run.
 2. It is read back from the disk, letter by letter, and compared with what the store gave. One that differs is
    renamed to end in `.damaged`, and nothing of it is purged.
+3. It is noted in the manifest of the folder, so that one that is missing later is found out.
 
 One process at a time writes here: it holds the folder's lock (flock), which the kernel frees when it dies.
 """
@@ -11,19 +13,23 @@ One process at a time writes here: it holds the folder's lock (flock), which the
 from __future__ import annotations
 
 import fcntl
-import gzip
 import os
 import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
+from msgspec.structs import replace
+
+from redrive import faults
 from redrive.clock import new_id
 from redrive.errors import CorruptFile, Refused, Unreachable
 from redrive.privacy.encryption.file_keys import NO_KEYS
 from redrive.upkeep.archive_file import ArchiveLines, digest_of, read_archive
+from redrive.upkeep.archive_manifest import Manifest, Noted, sum_of
+from redrive.upkeep.archive_packing import PART, PackedPart
 from redrive.upkeep.archive_places import keep_copy
-from redrive.upkeep.archive_sealing import SEALED_FOR, SealedWriter
-from redrive.upkeep.spool_segment import make_folder, sync_folder
+from redrive.upkeep.archive_sealing import SEALED_FOR
+from redrive.upkeep.spool_segment import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
     from redrive.upkeep.archive_places import ArchivePlace
 
 _NAME = re.compile(r"letters-\d{8}T\d{6}Z-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl\.gz(?:\.sealed)?")
-_PART, _DAMAGED, _LOCK, _SEALED = ".part", ".damaged", ".lock", ".sealed"
+_DAMAGED, _LOCK, _SEALED = ".damaged", ".lock", ".sealed"
 _REMEDY = "nothing of it was purged; make room, or name another folder in [retention] archive"
 
 
@@ -46,8 +52,9 @@ class Archive:
 
     def __init__(self, folder: Path, keys: FileKeys = NO_KEYS, copies: ArchivePlace | None = None) -> None:
         self._folder = folder
-        self._keys = keys
-        self._copies = copies
+        self.keys = keys
+        self.copies = copies
+        self.manifest = Manifest(folder)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -69,20 +76,46 @@ class Archive:
             return []
         return newest_first(path for path in self._folder.iterdir() if _NAME.fullmatch(path.name))
 
+    def set_aside(self) -> list[Path]:
+        """Files that were not what was written. Nothing of them was purged because of them."""
+        if not self._folder.is_dir():
+            return []
+        return sorted(self._folder.glob(f"letters-*{_DAMAGED}"))
+
     def read(self, path: Path) -> Iterator[DeadLetter]:
         """Every letter of a file that is sound and whose key is known."""
-        return read_archive(path, self._keys)
+        return read_archive(path, self.keys)
+
+    def note(self, path: Path, letters: int) -> None:
+        """The manifest names the file when it returns. Safe to repeat."""
+        try:
+            if path.name not in self.manifest.entries():
+                self.manifest.note(Noted(name=path.name, letters=letters, sha256=sum_of(path)))
+        except OSError as error:
+            self._fail(path, error)
+        faults.point("archive.noted")
+
+    def forget(self, name: str) -> None:
+        """The manifest does not miss it any more."""
+        noted = self.manifest.entries().get(name)
+        try:
+            if noted is not None:
+                self.manifest.note(replace(noted, gone=True))
+        except OSError as error:
+            self._fail(self._folder / name, error)
 
     def keep_copy(self, path: Path) -> None:
         """Where copies are asked for, one is there and right when it returns. Safe to repeat."""
-        if self._copies is not None:
-            keep_copy(path, self._copies)
+        if self.copies is not None:
+            noted = self.manifest.entries().get(path.name)
+            keep_copy(path, self.copies, outdated=() if noted is None else noted.replaces)
+            faults.point("archive.copied")
 
     def begin(self, at: datetime, *, by: str) -> NewArchive:
-        ending = _SEALED if self._keys.seals else ""
+        ending = _SEALED if self.keys.seals else ""
         path = self._folder / f"letters-{at:%Y%m%dT%H%M%SZ}-{new_id()}.jsonl.gz{ending}"
         try:
-            return NewArchive(path, at, by, self._keys)
+            return NewArchive(path, at, by, self.keys)
         except OSError as error:
             self._fail(path, error)
 
@@ -93,7 +126,7 @@ class Archive:
             raise Refused(
                 f"another process is archiving into {self._folder}", remedy="wait until it has ended"
             ) from None
-        for part in self._folder.glob(f"*{_PART}"):
+        for part in self._folder.glob(f"*{PART}"):
             part.unlink(missing_ok=True)
 
     @staticmethod
@@ -111,14 +144,9 @@ class NewArchive:
         self._digests: dict[str, bytes] = {}
         self._keys = keys
         key = keys.new(SEALED_FOR) if keys.seals else None
-        self._part = path.with_name(path.name + _PART)
         self._lines = ArchiveLines()
-        descriptor = os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        self._file = os.fdopen(descriptor, "wb")
-        self._sealed = None if key is None else SealedWriter(self._file, key)
-        under = self._sealed or self._file
-        self._packed = gzip.GzipFile(fileobj=under, mode="wb", filename="", mtime=at.timestamp())
-        self._packed.write(self._lines.head(written_at=at, by=by))
+        self._part = PackedPart(path, packed_at=at.timestamp(), key=key)
+        self._part.write(self._lines.head(written_at=at, by=by))
 
     def add(self, letter: DeadLetter) -> bool:
         """False, and it is not in the file, if no reader would take a line that long."""
@@ -126,7 +154,7 @@ class NewArchive:
         if line is None:
             return False
         try:
-            self._packed.write(line)
+            self._part.write(line)
         except OSError as error:
             raise _unwritable(self.path, error) from error
         self._digests[letter.id] = digest_of(letter)
@@ -136,15 +164,9 @@ class NewArchive:
     def finish(self) -> None:
         """Durable under its name when it returns."""
         try:
-            self._packed.write(self._lines.end())
-            self._packed.close()
-            if self._sealed is not None:
-                self._sealed.finish()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            self._part.rename(self.path)
-            sync_folder(self.path.parent)
+            self._part.write(self._lines.end())
+            self._part.sync()
+            self._part.rename()
         except OSError as error:
             raise _unwritable(self.path, error) from error
 
@@ -164,12 +186,11 @@ class NewArchive:
 
     def abandon(self) -> None:
         """Throws away what is not finished. Safe to repeat, and after `finish`."""
-        for closing in (self._packed.close, self._file.close):
-            try:
-                closing()
-            except OSError:
-                continue  # a full disk again: the file goes in any case
-        self._part.unlink(missing_ok=True)
+        self._part.abandon()
+
+
+def is_archive(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
 
 
 def newest_first(paths: Iterable[Path]) -> list[Path]:

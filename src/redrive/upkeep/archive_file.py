@@ -7,7 +7,8 @@
 | last | `{"redrive_archive_end":{"letters":500,"sha256":"..."}}`: the digest of all lines before it |
 
 A letter is as letter_json.py has it, with every attempt, revision and line of history. Any program that reads gzip
-and JSON can read it. A file without its last line was cut off. With encryption on, the gzip is sealed as
+and JSON can read it. A file without its last line was cut off. `"erased":2` in the last line: so many letters were
+taken out of the file later (archive_erasing.py). With encryption on, the gzip is sealed as
 archive_sealing.py has it.
 """
 
@@ -17,6 +18,7 @@ import gzip
 import hashlib
 import json
 import zlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
@@ -57,6 +59,7 @@ class _Head(msgspec.Struct):
 class ArchiveEnd(msgspec.Struct):
     letters: int
     sha256: str
+    erased: int = 0
 
 
 class _End(msgspec.Struct):
@@ -82,8 +85,14 @@ class ArchiveLines:
         self._letters += 1
         return self._passed(line)
 
-    def end(self) -> bytes:
-        return _json({_END: {"letters": self._letters, "sha256": self._digest.hexdigest()}}) + b"\n"
+    def again(self, line: bytes, *, is_letter: bool = True) -> bytes:
+        """A line of another archive, as it stands there."""
+        self._letters += is_letter
+        return self._passed(line)
+
+    def end(self, *, erased: int = 0) -> bytes:
+        told: dict[str, Any] = {"letters": self._letters, "sha256": self._digest.hexdigest()}
+        return _json({_END: told | ({"erased": erased} if erased else {})}) + b"\n"
 
     def _passed(self, line: bytes) -> bytes:
         self._digest.update(line)
@@ -105,20 +114,29 @@ class ArchiveReader:
         self._stream = stream
         self._digest = hashlib.sha256()
         self._number = 0
+        self.head = b""
+        """The first line, when it was read."""
+        self.erased = 0
+        """Letters that were taken out of the file; known at its end."""
 
     def letters(self) -> Iterator[tuple[int, DeadLetter | DamagedLine]]:
         """Each letter with the number of its line, in the order of the file. A damaged line is given in its
         letter's place and the rest goes on; DamagedLine is raised where nothing more can be read, and at the end
         if the file as a whole is not what was written.
         """
-        self._check_head(self._line())
+        return ((number, found) for number, _, found in self.lines())
+
+    def lines(self) -> Iterator[tuple[int, bytes, DeadLetter | DamagedLine]]:
+        """As `letters`, with the line of each."""
+        self.head = self._line()
+        self._check_head(self.head)
         count = 0
         while not (line := self._line()).startswith(b'{"' + _END.encode()):
             if not line:
                 raise DamagedLine(self._number, f"it is cut off behind {count} letters")
             self._digest.update(line)
             count += 1
-            yield self._number, _read_letter(line, self._number)
+            yield self._number, line, _read_letter(line, self._number)
         self._check_end(line, count)
 
     def _line(self) -> bytes:
@@ -149,6 +167,7 @@ class ArchiveReader:
             raise DamagedLine(self._number, f"it should hold {end.letters} letters and holds {count}")
         if end.sha256 != self._digest.hexdigest():
             raise DamagedLine(self._number, "its digest is not that of what was written")
+        self.erased = end.erased
         if self._line():
             raise DamagedLine(self._number, "something stands behind its end")
 
@@ -157,13 +176,25 @@ def read_archive(path: Path, keys: FileKeys = NO_KEYS) -> Iterator[DeadLetter]:
     """Every letter of a sound file. CorruptFile names the file and what is wrong, at the letter where it is.
     KeyMissing if it is sealed and the key is not among those.
     """
+    with reading(path, keys) as reader:
+        for _, letter in sound_lines(reader):
+            yield letter
+
+
+def sound_lines(reader: ArchiveReader) -> Iterator[tuple[bytes, DeadLetter]]:
+    """Each letter with its line; DamagedLine at the first that is not what was written."""
+    for number, line, found in reader.lines():
+        if isinstance(found, DamagedLine):
+            raise DamagedLine(number, str(found))
+        yield line, found
+
+
+@contextmanager
+def reading(path: Path, keys: FileKeys) -> Iterator[ArchiveReader]:
+    """Says which file it is that is damaged or cannot be opened."""
     try:
         with path.open("rb") as file:
-            stream = gzip.GzipFile(fileobj=_opened(file, keys), mode="rb")
-            for number, found in ArchiveReader(stream).letters():  # type: ignore[arg-type]  # reads like a BinaryIO
-                if isinstance(found, DamagedLine):
-                    raise DamagedLine(number, str(found))  # noqa: TRY301  one place says which file it is
-                yield found
+            yield ArchiveReader(gzip.GzipFile(fileobj=_opened(file, keys), mode="rb"))  # type: ignore[arg-type]  # reads like a BinaryIO
     except DamagedLine as damage:
         raise CorruptFile(
             f"the archive {path} is damaged, line {damage.number}: {damage}",

@@ -9,16 +9,15 @@ in the box is for folders; for S3-compatible buckets there is none yet.
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from redrive.errors import CorruptFile
 from redrive.registry import Driver, load_driver
+from redrive.upkeep.archive_manifest import sum_in, sum_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
-
-_AT_ONCE = 1024 * 1024
 
 
 class ArchivePlace(Protocol):
@@ -28,6 +27,10 @@ class ArchivePlace(Protocol):
         """The file is there under its name, whole and durable, when it returns. Safe to repeat. What is there
         under that name already is left as it is: `holds` tells whether it is the same.
         """
+        ...
+
+    def replace(self, path: Path) -> None:
+        """As `put`, but in the place of what is there under that name: the one or the other, whatever happens."""
         ...
 
     def open(self, name: str) -> BinaryIO:
@@ -47,20 +50,23 @@ def open_place(url: str) -> ArchivePlace:
     return place
 
 
-def keep_copy(path: Path, place: ArchivePlace) -> None:
-    """The place has the very bytes of the file when it returns. CorruptFile if it gives back others."""
+def keep_copy(path: Path, place: ArchivePlace, *, outdated: Collection[str] = ()) -> None:
+    """The place has the very bytes of the file when it returns. CorruptFile if it gives back others; a copy with
+    one of the `outdated` sums, from before letters of the file were erased, is replaced.
+    """
     place.put(path)
-    with path.open("rb") as here, place.open(path.name) as there:
-        if _sum_of(here) != _sum_of(there):
-            raise CorruptFile(
-                f"the copy of the archive {path} is not what was written",
-                remedy="nothing of it was purged; look at the place that [retention] copy_to names, and take the "
-                "copy away",
-            )
+    here, there = sum_of(path), _sum_there(place, path.name)
+    if there != here and there in outdated:
+        place.replace(path)
+        there = _sum_there(place, path.name)
+    if there != here:
+        raise CorruptFile(
+            f"the copy of the archive {path} is not what was written",
+            remedy="nothing of it was purged; look at the place that [retention] copy_to names, and take the "
+            "copy away",
+        )
 
 
-def _sum_of(stream: BinaryIO) -> bytes:
-    digest = hashlib.sha256()
-    while data := stream.read(_AT_ONCE):
-        digest.update(data)
-    return digest.digest()
+def _sum_there(place: ArchivePlace, name: str) -> str:
+    with place.open(name) as stream:
+        return sum_in(stream)

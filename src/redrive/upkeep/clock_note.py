@@ -1,105 +1,67 @@
-"""What the clock said at the last run, so that a clock that jumped purges nothing (F21).
+"""What clocks said before, kept in the store, so that a clock that jumped takes nothing out of it (F21).
 
-Since one start of the machine, the wall clock and the time since that start must have gone on alike. Across starts
-they cannot be compared, and the newest letter and the last run have to do: a clock far ahead of both may be right
-(a store where nothing failed for months) or wrong. In doubt nothing is purged and the clock is noted; a second
-run, which can compare, goes ahead if the clock has gone on as it should.
+Since one start of the machine, the wall clock and the time since that start must have gone on alike. Across
+starts, and between machines, they cannot be compared: there a clock may be ahead of the latest note by as long as
+a machine is usually off, and no more. Nothing else is a witness; letters are none, for the same wrong clock may
+have dated them.
 
-A run that nobody has asked for notes no clock that it doubts, and so doubts it again: only a person's run confirms
-a jump. Nor does it believe the newest letter, which the same clock may have dated, where an earlier run has left a
-note.
+A clock that is doubted is not noted, and so is doubted again, however often it is tried, until it is put right or
+a person says that it is right. After a new start a clock that is behind is believed: nothing goes too early by it.
 """
 
 from __future__ import annotations
 
-import os
-import time
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from redrive.duration import short
-from redrive.errors import Refused, Unreachable
-from redrive.upkeep.spool_segment import make_folder
+from redrive.errors import Refused
+from redrive.uptime import NotedClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from redrive.clock import Clock
+    from redrive.stores.clock_note_store import ClockNoteStore
+    from redrive.uptime import Uptime
 
 JUMP = 3600.0
-_SHORTEST_SILENCE = 86400.0
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_REMEDY = "if the date is right, run it again: the second run compares with this one"
-_ASK = "if the date is right, say so: run `redrive retention run` twice on this machine"
-
-
-class Uptime(msgspec.Struct, frozen=True):
-    boot: str
-    """Names one start of the machine; empty where nobody knows it."""
-    seconds: float
-    """Since then, sleep included."""
-
-
-class _Noted(msgspec.Struct, frozen=True):
-    at: datetime
-    uptime: Uptime
-
-
-def uptime() -> Uptime:
-    try:
-        return Uptime(_BOOT_ID.read_text().strip(), time.clock_gettime(time.CLOCK_BOOTTIME))
-    except (OSError, AttributeError):  # not Linux
-        return Uptime("", 0.0)
+_USUALLY_OFF = 2 * 86400.0
+_SHARE = 0.1
+"""Of the time that letters are kept: nothing goes earlier than by so much of it."""
 
 
 class ClockNote:
-    def __init__(self, path: Path, *, uptime: Callable[[], Uptime] = uptime) -> None:
-        self._path = path
-        self._uptime = uptime
+    def __init__(self, store: ClockNoteStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
 
-    def check(self, now: datetime, *, newest: datetime | None, keep: float, attended: bool = True) -> None:
-        """Notes the clock. Refused if it cannot be told whether the clock is right; `newest` is the youngest
-        moment that the store knows. `attended`: a person has asked for this run.
+    async def check(self, *, keep: float, is_right: bool = False) -> None:
+        """Notes the clock. Refused, and it is not noted, if it may have jumped; `keep`: seconds after which
+        something is about to go. `is_right`: a person says so.
         """
-        last, running = self._read(), self._uptime()
-        known = [newest] if attended or last is None else []
-        doubt = _doubt(now, running, last, known, keep)
-        if attended or doubt is None:
-            self._write(_Noted(now, running))
+        now, running = self._clock.now(), self._clock.uptime()
+        doubt = None if is_right else _doubt(now, running, await self._store.noted_clocks(), keep)
         if doubt is not None:
-            raise Refused(f"{doubt}: nothing was purged", remedy=_REMEDY if attended else _ASK)
-
-    def _read(self) -> _Noted | None:
-        try:
-            return msgspec.json.decode(self._path.read_bytes(), type=_Noted)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return None  # never written, or not by us: as at the first run
-
-    def _write(self, noted: _Noted) -> None:
-        part = self._path.with_name(f"{self._path.name}.{os.getpid()}.part")  # two may begin at the same moment
-        try:
-            make_folder(self._path.parent)
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(noted))
-            part.replace(self._path)
-        except OSError as error:
-            raise Unreachable(
-                f"cannot write {self._path}: {error.strerror}",
-                remedy="nothing was purged; name another file in [retention] clock_note",
-            ) from error
+            raise Refused(
+                f"{doubt}: nothing was changed",
+                remedy=f"if it is {now:%Y-%m-%d %H:%M} UTC now, say so once: "
+                "`redrive retention run --clock-is-right`; else set the clock right",
+            )
+        await self._store.note_clock(NotedClock(now, running))
 
 
-def _doubt(
-    now: datetime, running: Uptime, last: _Noted | None, known: list[datetime | None], keep: float
-) -> str | None:
-    """What speaks against the clock, if anything does."""
-    if last is not None and running.boot and last.uptime.boot == running.boot:
-        jumped = (now - last.at).total_seconds() - (running.seconds - last.uptime.seconds)
-        ahead = "ahead" if jumped > 0 else "back"
-        return f"the clock jumped {short(abs(jumped))} {ahead} since the last run" if abs(jumped) > JUMP else None
-    seen = [each for each in (*known, None if last is None else last.at) if each is not None]
-    silence = (now - max(seen)).total_seconds() if seen else 0.0
-    if silence > max(_SHORTEST_SILENCE, keep / 2):
-        return f"the clock is {short(silence)} ahead of everything the store has seen"
+def _doubt(now: datetime, running: Uptime, noted: Sequence[NotedClock], keep: float) -> str | None:
+    """What speaks against the clock, if anything does. `noted`: the latest first."""
+    own = next((each for each in noted if running.boot and each.uptime.boot == running.boot), None)
+    if own is not None:
+        jumped = (now - own.at).total_seconds() - (running.seconds - own.uptime.seconds)
+        which_way = "ahead" if jumped > 0 else "back"
+        told = f"the clock jumped {short(abs(jumped))} {which_way} since it was looked at last"
+        return told if abs(jumped) > JUMP else None
+    if not noted:
+        return "no clock was ever noted in this store, so that nobody knows whether this one is right"
+    silence = (now - noted[0].at).total_seconds()
+    if silence > min(_USUALLY_OFF, max(JUMP, keep * _SHARE)):
+        return f"the clock is {short(silence)} ahead of the last one that was noted in the store"
     return None

@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from redrive.errors import RedriveError
-from redrive.finding import Finding, FindingLevel, FoundAt, unknown
+from redrive.finding import Finding, FindingLevel, FoundAt, problem
 from redrive.telemetry.error_facts import error_facts
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def _found(part: Part, looking: asyncio.Future[list[Finding]]) -> list[Finding]:
         return [Finding(check=part.check, level=FindingLevel.PROBLEM, what=told, remedy=error.remedy)]
     log.error("a part of the doctor has failed", part=part.name, **error_facts(error))
     what = f"{part.name} could not be looked at: {type(error).__name__}"
-    return [unknown(part.check, what, "see the log, and report it: this is a fault of Redrive")]
+    # A problem, for nobody knows now whether that part is well: a script that looks at exit codes must hear of it.
+    return [problem(part.check, what, "see the log, and report it: this is a fault of Redrive")]
 
 
 def _silent(part: Part, within: float) -> Finding:

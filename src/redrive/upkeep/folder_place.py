@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 from urllib.parse import unquote, urlsplit
 
+from redrive import faults
 from redrive.errors import ConfigurationError, NotFound, Unreachable
 from redrive.upkeep.archive import forget_pages
 from redrive.upkeep.spool_segment import sync_folder
@@ -31,16 +32,23 @@ class FolderPlace:
         self._folder = Path(unquote(parts.path))
 
     def put(self, path: Path) -> None:
+        try:
+            is_there = (self._folder / path.name).exists()
+        except OSError as error:
+            self._fail(error)
+        if not is_there:
+            self.replace(path)
+
+    def replace(self, path: Path) -> None:
         there = self._folder / path.name
         part = there.with_name(f"{there.name}.{os.getpid()}{_PART}")
         try:
-            if there.exists():
-                return
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with path.open("rb") as source, os.fdopen(descriptor, "wb") as target:
                 shutil.copyfileobj(source, target)
                 target.flush()
                 os.fsync(target.fileno())
+            faults.point("archive.copy_synced")
             part.rename(there)
             sync_folder(self._folder)
         except OSError as error:

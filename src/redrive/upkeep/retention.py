@@ -4,8 +4,8 @@ SD4).
 1. What the last run archived and did not come to purge is purged, if the store still has it as the archive does.
 2. A batch of the letters that were settled longest ago is written into an archive file of its own.
    Crash here: a part of a file, thrown away by the next run; the store is untouched.
-3. The file is read back from the disk and compared, letter by letter. Where copies are asked for, one is made,
-   read back and compared too.
+3. The file is read back from the disk and compared, letter by letter, and noted in the folder's manifest. Where
+   copies are asked for, one is made, read back and compared too.
    Crash here: a whole file, and the store untouched: step 1 of the next run.
 4. Its letters are purged, a few per transaction, each guarded: one that changed since it was archived stays.
    Crash here: some are gone and in the file, the others are in both: step 1 of the next run.
@@ -25,7 +25,6 @@ from redrive import __version__, faults
 from redrive.dead_letter import Actor, Unreadable
 from redrive.duration import short
 from redrive.keeping import Ended
-from redrive.letter_query import LetterQuery
 from redrive.pace import Pace
 from redrive.upkeep.archive_file import digest_of
 
@@ -92,16 +91,18 @@ class Retention:
         rate: float | None = None,
         at_most: int | None = None,
         on_progress: Callable[[int], None] | None = None,
-        attended: bool = True,
+        clock_is_right: bool = False,
+        still_ours: Callable[[], None] = lambda: None,
     ) -> Retained:
         """Until nothing older than the rules say is left, or `at_most` letters were taken in hand, `rate` of them
         per second. Refused, and nothing is purged, if the clock may be wrong or another process is at it.
-        `attended`: somebody has asked for it, and may ask again; see `clock_note`.
+        `clock_is_right`: a person says so. `still_ours` is called before anything is purged, and raises if
+        somebody else has the work by now.
         """
         pace = Pace(rate, self._clock)
-        await self._check_clock(rules, attended=attended)
+        await self.check_clock(rules, is_right=clock_is_right)
         advance = on_progress or (lambda _done: None)
-        passage = _Passage(rules, rules.limits(self._clock.now()), pace, advance)
+        passage = _Passage(rules, rules.limits(self._clock.now()), pace, advance, still_ours)
         with nullcontext() if self._archive is None else self._archive.alone():
             await self._finish_last(passage, at_most)
             after: Version | None = None
@@ -115,16 +116,16 @@ class Retention:
                 met, after = met + len(found), found[-1].version
         return self.done
 
-    async def _check_clock(self, rules: KeepRules, *, attended: bool) -> None:
-        newest = await self._store.find(LetterQuery(limit=1))
-        moment = max((max(each.created_at, each.changed_at) for each in newest), default=None)
-        self._clock_note.check(self._clock.now(), newest=moment, keep=rules.shortest, attended=attended)
+    async def check_clock(self, rules: KeepRules, *, is_right: bool = False) -> None:
+        """Notes it. Refused if it may have jumped."""
+        await self._clock_note.check(keep=rules.shortest, is_right=is_right)
 
     async def _finish_last(self, passage: _Passage, at_most: int | None) -> None:
         if self._archive is None or not (files := self._archive.files()):
             return
         # Files are written one after the other, so only the newest can hold what is not purged.
         digests = await asyncio.to_thread(_digests_of, self._archive, files[0])
+        await asyncio.to_thread(self._archive.note, files[0], len(digests))
         await asyncio.to_thread(self._archive.keep_copy, files[0])
         async with aclosing(self._store.whole(list(digests))) as letters:
             same = [_as_ended(each) async for each in letters if digest_of(each) == digests[each.id]]
@@ -138,6 +139,7 @@ class Retention:
             return
         file = await self._write(self._archive, found)
         await asyncio.to_thread(file.read_back)
+        await asyncio.to_thread(self._archive.note, file.path, len(file.versions))
         await asyncio.to_thread(self._archive.keep_copy, file.path)
         faults.point("retention.after_verify")
         self._note(files=1)
@@ -173,6 +175,7 @@ class Retention:
         for _ in lot:
             await passage.pace.turn()
         faults.point("retention.before_purge")
+        passage.still_ours()
         left = await self._store.purge(lot, by=by)
         faults.point("retention.after_purge")
         self._note(purged=len(lot) - len(left), left=len(left))
@@ -190,6 +193,7 @@ class _Passage(NamedTuple):
     before: Limits
     pace: Pace
     advance: Callable[[int], None]
+    still_ours: Callable[[], None]
 
 
 def _as_ended(letter: DeadLetter) -> Ended:

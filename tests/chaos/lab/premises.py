@@ -18,11 +18,11 @@ from redrive.control import REDRIVE_ID
 from redrive.errors import Permanent, Transient
 from redrive.headers import header
 from redrive.inbox import SqliteInbox
+from redrive.keeping_settings import DeadLetterSettings
 from redrive.message import Message
 from redrive.secret_url import SecretUrl
 from redrive.settings import (
     AppSettings,
-    DeadLetterSettings,
     JournalSettings,
     LoopSettings,
     QueueSettings,

@@ -295,6 +295,7 @@ ELSEWHERE = {
     "retention.": "chaos/test_retention_kill.py",
     "duty.": "chaos/test_retention_duty_kill.py",
     "erasure.": "acceptance/test_erasure.py",
+    "archive.": "unit/test_archive_kill.py",
     "collector.": "acceptance/test_collector.py",
     "reveal.": "acceptance/test_reveal_kill.py",
     "export.": "acceptance/test_reveal_kill.py",
