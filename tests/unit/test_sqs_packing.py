@@ -192,6 +192,17 @@ def test_what_does_not_fit_at_all_is_refused_for_good(monkeypatch: pytest.Monkey
     assert refused.value.permanent
 
 
+def test_a_redrive_of_somebody_elses_message_that_has_no_room_for_its_ticket_is_refused_and_never_packed() -> None:
+    came = received(Packed("x" * 9000, {}))
+    message = unpack(came, note_of(came))
+    stamped = message.with_headers(stamp(message.headers, RedriveTicket("r-1", "l-1", 2, "orders"), b"key"))
+    with pytest.raises(PublishRefused, match="more than the queue takes") as refused:
+        pack(stamped, Note(place="orders"), fits=9100, as_it_came=True)
+    assert refused.value.permanent
+    assert "raise its MaximumMessageSize" in refused.value.remedy
+    assert pack(stamped, Note(place="orders"), fits=9999, as_it_came=True).body == "x" * 9000
+
+
 # Whatever it holds (R28)
 
 
