@@ -27,7 +27,6 @@ from redrive.sqs_origin import origin_of
 from redrive.transports import Capabilities, Delivery, Names, QueueDepth
 from redrive.transports.sqs import address as addresses
 from redrive.transports.sqs import fifo
-from redrive.transports.sqs.batches import AT_ONCE, Batches
 from redrive.transports.sqs.client import SqsClient, SqsRefusal, not_sent, unusable
 from redrive.transports.sqs.delays import LONGEST_DELAY, LONGEST_HOP, LONGEST_INVISIBLE, hops_of, longest_delay
 from redrive.transports.sqs.fifo import is_fifo
@@ -39,6 +38,7 @@ from redrive.transports.sqs.note import Note
 from redrive.transports.sqs.packing import pack
 from redrive.transports.sqs.queues import Queues, check_name
 from redrive.transports.sqs.reading import arrived, note_of, noted_moment, unpack
+from redrive.transports.sqs.requests import Requests
 from redrive.transports.sqs.shelf import Pile
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from redrive.transports.sqs.shelf import Shelf
 
 _LONGEST_WAIT = 20
-_MOMENT = 0.002
 
 
 class SqsTransport:
@@ -100,7 +99,7 @@ class SqsTransport:
         self._queues = Queues(self._client, declare=declare == "missing")
         self._leases = Leases(math.ceil(visibility), now=self._clock.monotonic, hide=self._hide)
         self._mailboxes: dict[str, Mailbox] = {}
-        self._batches: dict[tuple[str, str], Batches] = {}
+        self._requests = Requests(self._client, patience=self._leases.beat_every)
         self._used: set[str] = set()
         self._giving_back: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Lock()
@@ -181,8 +180,7 @@ class SqsTransport:
             await self._give_back(held)
             if self._giving_back:
                 await asyncio.wait(self._giving_back)
-            for each in self._batches.values():
-                await each.finished()
+            await self._requests.finished()
             await self._client.close()
 
     def queues(self) -> Queues:
@@ -241,7 +239,7 @@ class SqsTransport:
         faults.point("sqs.before_send")
         try:
             entry = {**_entry(packed, 0.0 if told else delay), **told}
-            await self._batch("send_message_batch", queue).add(entry, size=packed.size)
+            await self._requests.send(queue, entry, size=packed.size)
         except SqsRefusal as refusal:
             raise not_sent(refusal, target) from None
         faults.point("sqs.sent")
@@ -396,7 +394,7 @@ class SqsTransport:
 
     async def _delete(self, lease: Lease) -> None:
         try:
-            await self._batch("delete_message_batch", lease.queue).add({"ReceiptHandle": lease.handle})
+            await self._requests.delete(lease.queue, lease.handle)
             lease.deleted = True
         except SqsRefusal as refusal:
             if refusal.is_of_receipt:
@@ -404,8 +402,7 @@ class SqsTransport:
             raise unusable(refusal) from None
 
     async def _hide(self, lease: Lease, seconds: int) -> None:
-        batch = self._batch("change_message_visibility_batch", lease.queue)
-        await batch.add({"ReceiptHandle": lease.handle, "VisibilityTimeout": seconds})
+        await self._requests.hide(lease.queue, lease.handle, seconds)
 
     async def _show(self, lease: Lease) -> None:
         """To everybody, at once."""
@@ -455,22 +452,6 @@ class SqsTransport:
         for lease in ours:
             self._leases.settle(lease)
         await asyncio.gather(*(self._show(lease) for lease in ours), return_exceptions=True)
-
-    def _batch(self, operation: str, queue: QueueFacts) -> Batches:
-        key = (operation, queue.url)
-        found = self._batches.get(key)
-        if found is None:
-            # Of a FIFO queue, what is sent first is there first, and what is given back stays so.
-            in_order = is_fifo(queue.name) and operation != "delete_message_batch"
-            at_once = 1 if in_order else AT_ONCE
-            # Somebody waits for what is sent. Nobody waits for a delete.
-            moment = 0.0 if operation == "send_message_batch" else _MOMENT
-            request = partial(self._request, operation, queue.url)
-            found = self._batches[key] = Batches(request, at_once=at_once, moment=moment)
-        return found
-
-    async def _request(self, operation: str, url: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
-        return await self._client.call(operation, QueueUrl=url, Entries=entries)
 
     # Depths.
 
