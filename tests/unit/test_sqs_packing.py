@@ -16,7 +16,7 @@ from redrive.sqs_origin import origin_of
 from redrive.transports.sqs import body as bodies
 from redrive.transports.sqs.attributes import MOST
 from redrive.transports.sqs.note import NAME, Note
-from redrive.transports.sqs.packing import Packed, pack
+from redrive.transports.sqs.packing import Packed, as_sent, pack
 from redrive.transports.sqs.reading import Arrived, arrived, note_of, unpack
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -129,6 +129,32 @@ def test_a_message_of_somebody_else_goes_out_as_it_came() -> None:
     message = a_strangers(**attributes)
     assert message.headers == (("id", "7c"), ("n", "1.50"), ("plain", "x"))
     assert pack(message, Note(place="orders"), fits=LARGEST, as_it_came=True) == Packed("hello", attributes)
+
+
+NOTICE = {name: text("x") for name in ("ErrorCode", "ErrorMessage", "RequestID")}
+
+
+def read_from(queue: str, **system: str) -> Message:
+    """With what Lambda writes on an event that it gives up, and an attribute of its producer's."""
+    came = received(Packed("hello", {**NOTICE, "tenant": text("acme")}), queue=queue, **system)
+    return unpack(came, note_of(came))
+
+
+def test_what_a_service_of_aws_wrote_on_a_dead_letter_does_not_go_out_with_it() -> None:
+    assert as_sent(read_from("undelivered"), "orders").headers == (("tenant", "acme"),)
+
+
+@pytest.mark.parametrize(
+    ("queue", "system"), [("orders", {}), ("orders_dlq", {"DeadLetterQueueSourceArn": "arn:aws:sqs:r:1:orders"})]
+)
+def test_what_was_in_a_message_where_it_was_consumed_goes_back_with_it(queue: str, system: dict[str, str]) -> None:
+    message = read_from(queue, **system)
+    assert as_sent(message, "orders") is message
+
+
+def test_a_producers_own_attribute_of_such_a_name_is_its_own() -> None:
+    message = a_strangers(ErrorCode=text("7"), tenant=text("acme"))
+    assert as_sent(message, "refunds") is message
 
 
 def test_a_retry_of_somebody_elses_message_comes_back_as_it_came() -> None:

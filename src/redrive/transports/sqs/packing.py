@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from redrive.aws_notice import without_notice
 from redrive.control import OURS
 from redrive.epoch import microseconds
 from redrive.errors import PublishRefused, TrailTooLong
@@ -41,6 +42,17 @@ class Packed(msgspec.Struct, frozen=True):
     def size(self) -> int:
         """As SQS counts it."""
         return len(self.body.encode()) + attributed.size(self.attributes)
+
+
+def as_sent(message: Message, target: str) -> Message:
+    """Without what a service of AWS wrote on it when it gave it up, if it does not go back to where that was read:
+    there it was no dead letter, and its handler may look for it. SQS itself writes nothing on what it moves.
+    """
+    origin = origin_of(message)
+    if origin is None or origin.is_moved or origin.queue == target:
+        return message
+    headers = without_notice(message.headers)
+    return message if headers == message.headers else message.with_headers(headers)
 
 
 def pack(message: Message, note: Note, *, fits: int, as_it_came: bool = False) -> Packed:

@@ -35,7 +35,7 @@ from redrive.transports.sqs.lines import Lines
 from redrive.transports.sqs.mailbox import Mailbox
 from redrive.transports.sqs.move_tasks import MoveTasks
 from redrive.transports.sqs.note import Note
-from redrive.transports.sqs.packing import pack
+from redrive.transports.sqs.packing import as_sent, pack
 from redrive.transports.sqs.queues import Queues, check_name
 from redrive.transports.sqs.reading import arrived, note_of, noted_moment, unpack
 from redrive.transports.sqs.requests import Requests
@@ -115,6 +115,7 @@ class SqsTransport:
         note = self._note(message, target, delay=delay, trail=trail)
         origin = origin_of(message)
         foreign = origin is not None and not origin.ours and trail is None and delay <= 0
+        message = as_sent(message, target) if foreign else message
         if not is_fifo(target):
             await self._publish(target, message, note, delay=delay, as_it_came=foreign)
             return
