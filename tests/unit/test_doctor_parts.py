@@ -81,3 +81,10 @@ async def test_a_thread_that_hangs_keeps_neither_the_others_nor_the_end_of_the_p
     assert all(each.daemon for each in waiting)
     assert "the disks did not answer within 2 s" in [each.what for each in found]
     assert {"store", "settings", "spool"} <= {each.check for each in found}
+
+
+@pytest.mark.parametrize(("sink", "to_broker"), [("store", False), ("queue", True), ("both", True)])
+def test_a_broker_is_told_whose_dead_letters_are_put_into_it(sink: str, *, to_broker: bool) -> None:
+    settings = Settings.model_validate({"queues": {"orders": {"dead_letters": {"sink": sink}}}})
+    [expected] = doctor_wiring._expected(settings, None, ()).queues
+    assert expected.to_broker is to_broker
