@@ -11,10 +11,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from redrive.errors import Unreachable
-from redrive.transports.sqs.client import SqsClient, SqsRefusal
+from redrive.transports.sqs.client import SqsClient
 from redrive.transports.sqs.leases import Lease, Leases
 from redrive.transports.sqs.queue_facts import QueueFacts
 from redrive.transports.sqs.reading import Arrived
+from redrive.transports.sqs.refusals import SqsRefusal
 from redrive.transports.sqs.requests import Requests
 from support.patience import until
 

@@ -11,9 +11,10 @@ import pytest
 
 from redrive.errors import NotFound, Refused, Unreachable
 from redrive.transports.moving import Move, MoveState
-from redrive.transports.sqs.client import SqsClient, SqsRefusal
+from redrive.transports.sqs.client import SqsClient
 from redrive.transports.sqs.move_tasks import MoveTasks
 from redrive.transports.sqs.queues import Queues
+from redrive.transports.sqs.refusals import SqsRefusal
 
 ARN = "arn:aws:sqs:eu-west-1:123456789012:dead"
 OLDER = {"Status": "COMPLETED", "StartedTimestamp": 1000, "ApproximateNumberOfMessagesMoved": 7}

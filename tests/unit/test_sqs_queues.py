@@ -6,8 +6,9 @@ from typing import Any, cast
 import pytest
 
 from redrive.errors import PublishRefused
-from redrive.transports.sqs.client import SqsClient, SqsRefusal
+from redrive.transports.sqs.client import SqsClient
 from redrive.transports.sqs.queues import Queues
+from redrive.transports.sqs.refusals import SqsRefusal
 
 
 class Account:

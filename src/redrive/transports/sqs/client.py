@@ -1,4 +1,4 @@
-"""One client of aiobotocore, made on first use, and what SQS says in our words."""
+"""One client of aiobotocore, made on first use."""
 
 from __future__ import annotations
 
@@ -9,57 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from botocore.exceptions import BotoCoreError, ClientError
 
-from redrive.errors import ConfigurationError, PublishRefused, Unreachable
+from redrive.errors import ConfigurationError, Unreachable
 from redrive.transports.sqs.fifo import is_fifo
+from redrive.transports.sqs.refusals import NO_CREDENTIALS, answered, away, without_credentials
 
 if TYPE_CHECKING:
-    from redrive.errors import RedriveError
     from redrive.transports.sqs.address import Address
 
-_MISSING = frozenset({"NonExistentQueue", "QueueDoesNotExist"})
-_DENIED = frozenset({"AccessDenied", "AccessDeniedException", "KmsAccessDenied", "AuthorizationError"})
-_STRANGERS = frozenset(
-    {
-        "ExpiredToken",
-        "InvalidAccessKeyId",
-        "InvalidClientTokenId",
-        "SignatureDoesNotMatch",
-        "UnrecognizedClientException",
-    }
-)
-_REFUSED = frozenset(
-    {
-        "InvalidAttributeValue",
-        "InvalidMessageContents",
-        "InvalidParameterValue",
-        "KmsDisabled",
-        "KmsNotFound",
-        "MessageTooLong",
-        "BatchRequestTooLong",
-        "UnsupportedOperation",
-    }
-)
-_LOST = frozenset({"InvalidIdFormat", "MessageNotInflight", "ReceiptHandleIsInvalid"})
 _CONNECTIONS = 50
-
-
-class SqsRefusal(Exception):
-    """SQS answered, and said no. `code` without what some versions of its protocol put before it."""
-
-    def __init__(self, code: str, said: str) -> None:
-        super().__init__(f"{said} ({code})" if said else code)
-        self.code = code.replace("#", ".").rpartition(".")[2]
-
-    @property
-    def is_missing(self) -> bool:
-        return self.code in _MISSING
-
-    @property
-    def is_of_receipt(self) -> bool:
-        """The message is no longer held by whoever has that receipt, or is gone."""
-        return self.code in _LOST or (self.code == "InvalidParameterValue" and "eceipt" in str(self))
 
 
 class SqsClient:
@@ -93,12 +52,9 @@ class SqsClient:
         try:
             answer: dict[str, Any] = await getattr(client, operation)(**given)
         except ClientError as raised:
-            raise _refusal(raised) from None
-        except (NoCredentialsError, PartialCredentialsError):
-            raise Unreachable(
-                "there are no credentials for AWS",
-                remedy="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give this machine a role",
-            ) from None
+            raise answered(raised) from None
+        except NO_CREDENTIALS as raised:
+            raise without_credentials(raised) from None
         except (BotoCoreError, OSError, TimeoutError) as raised:
             raise away(type(raised).__name__) from None
         return answer
@@ -125,6 +81,8 @@ class SqsClient:
                     )
                     self._client = await opened.enter_async_context(made)
                     self._client.meta.events.register_first("needs-retry.sqs.SendMessageBatch", _not_unasked)
+                except (*NO_CREDENTIALS, OSError) as raised:
+                    raise without_credentials(raised) from None
                 except (BotoCoreError, ValueError) as raised:
                     raise ConfigurationError(
                         f"there is no client for SQS with these settings: {type(raised).__name__}",
@@ -144,51 +102,3 @@ def _not_unasked(
     if caught_exception is None or is_fifo(str(json.loads(request_dict["body"])["QueueUrl"])):
         return None
     return False
-
-
-def away(said: object) -> Unreachable:
-    return Unreachable(
-        f"SQS does not answer: {said}",
-        remedy="see that the region in broker.url, or broker.sqs.endpoint, can be reached; work goes on by itself",
-    )
-
-
-def not_sent(refusal: SqsRefusal, queue: str) -> RedriveError:
-    """Why a message is not where it should be."""
-    if refusal.code in _DENIED:
-        return PublishRefused(
-            f"SQS does not let us send to queue {queue!r}: {refusal}",
-            permanent=True,
-            remedy="allow sqs:SendMessage for it, and kms:GenerateDataKey if it is encrypted with your own key",
-        )
-    if refusal.is_missing:
-        return PublishRefused(f"there is no queue {queue!r}", permanent=True, remedy="make it: redrive setup")
-    if refusal.code in _REFUSED:
-        return PublishRefused(
-            f"SQS refused a message for queue {queue!r}: {refusal.code}",
-            permanent=True,
-            remedy="change what it refuses: see the code in the API reference of SQS",
-        )
-    return unusable(refusal)
-
-
-def unusable(refusal: SqsRefusal) -> Unreachable:
-    """Why nothing can be done now that is no message's fault."""
-    if refusal.code in _DENIED:
-        return Unreachable(
-            f"SQS does not let us: {refusal}",
-            remedy="allow what docs/sqs.md lists; work goes on by itself",
-        )
-    if refusal.code in _STRANGERS:
-        return Unreachable(
-            f"AWS does not know us: {refusal.code}", remedy="renew the credentials; work goes on by itself"
-        )
-    return away(refusal)
-
-
-def _refusal(raised: ClientError) -> SqsRefusal | Unreachable:
-    error = raised.response.get("Error", {})
-    status = raised.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if status >= 500:  # noqa: PLR2004  HTTP's own
-        return away(f"HTTP {status}")
-    return SqsRefusal(str(error.get("Code", "")), str(error.get("Message", "")))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from redrive.errors import LeaseLost
-from redrive.transports.sqs.client import SqsRefusal, unusable
+from redrive.transports.sqs.refusals import SqsRefusal, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from redrive.errors import NotFound, Refused
 from redrive.transports.moving import Movable, Move, MoveState
-from redrive.transports.sqs.client import SqsRefusal, unusable
+from redrive.transports.sqs.refusals import SqsRefusal, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,8 +8,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from redrive.errors import PublishRefused
-from redrive.transports.sqs.client import SqsRefusal, not_sent, unusable
 from redrive.transports.sqs.queue_facts import QueueFacts, QueueSpec
+from redrive.transports.sqs.refusals import SqsRefusal, not_sent, unusable
 
 if TYPE_CHECKING:
     from redrive.transports.sqs.client import SqsClient

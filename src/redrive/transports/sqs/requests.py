@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from redrive.transports.sqs.batches import AT_ONCE, Batches
-from redrive.transports.sqs.client import away
 from redrive.transports.sqs.fifo import is_fifo
+from redrive.transports.sqs.refusals import away
 
 if TYPE_CHECKING:
     from redrive.transports.sqs.client import SqsClient

@@ -27,7 +27,7 @@ from redrive.sqs_origin import origin_of
 from redrive.transports import Capabilities, Delivery, Names, QueueDepth
 from redrive.transports.sqs import address as addresses
 from redrive.transports.sqs import fifo
-from redrive.transports.sqs.client import SqsClient, SqsRefusal, not_sent, unusable
+from redrive.transports.sqs.client import SqsClient
 from redrive.transports.sqs.delays import LONGEST_DELAY, LONGEST_HOP, LONGEST_INVISIBLE, hops_of, longest_delay
 from redrive.transports.sqs.fifo import is_fifo
 from redrive.transports.sqs.leases import Lease, Leases
@@ -38,6 +38,7 @@ from redrive.transports.sqs.note import Note
 from redrive.transports.sqs.packing import as_sent, pack
 from redrive.transports.sqs.queues import Queues, check_name
 from redrive.transports.sqs.reading import arrived, note_of, noted_moment, unpack
+from redrive.transports.sqs.refusals import SqsRefusal, not_sent, unusable
 from redrive.transports.sqs.requests import Requests
 from redrive.transports.sqs.shelf import Pile
 
