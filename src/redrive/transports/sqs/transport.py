@@ -41,6 +41,7 @@ from redrive.transports.sqs.reading import arrived, note_of, noted_moment, unpac
 from redrive.transports.sqs.refusals import SqsRefusal, not_sent, unusable
 from redrive.transports.sqs.requests import Requests
 from redrive.transports.sqs.shelf import Pile
+from redrive.transports.sqs.system_attributes import DEDUPLICATION, GROUP, again, key_told
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
@@ -117,15 +118,11 @@ class SqsTransport:
         origin = origin_of(message)
         foreign = origin is not None and not origin.ours and trail is None and delay <= 0
         message = as_sent(message, target) if foreign else message
-        if not is_fifo(target):
-            await self._publish(target, message, note, delay=delay, as_it_came=foreign)
-            return
-        group = fifo.group_of(message)
-        told = {
-            "MessageGroupId": group,
-            "MessageDeduplicationId": fifo.deduplication_of(message) if trail is None else new_id(),
-        }
-        foreign = foreign and fifo.key_of(group) == message.key
+        told = again({} if origin is None else origin.system, message.key)
+        if is_fifo(target):
+            told[GROUP] = fifo.group_of(message)
+            told[DEDUPLICATION] = fifo.deduplication_of(message) if trail is None else new_id()
+        foreign = foreign and key_told(told) == message.key
         await self._publish(target, message, note, delay=delay, as_it_came=foreign, told=told)
 
     def receive(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
@@ -147,7 +144,8 @@ class SqsTransport:
         with self._leases.settling(lease):
             if not lease.replaced:
                 note = self._retry_note(delivery, message, delay=delay, trail=trail)
-                await self._publish(delivery.queue, message, note, delay=delay)
+                told = again(lease.arrived.system, message.key)
+                await self._publish(delivery.queue, message, note, delay=delay, told=told)
                 lease.replaced = True
             faults.point("sqs.retry_confirmed")
             await self._delete(lease)
@@ -204,16 +202,14 @@ class SqsTransport:
         note: Note,
         *,
         delay: float,
+        told: Mapping[str, Any],
         as_it_came: bool = False,
-        told: Mapping[str, str] | None = None,
     ) -> None:
-        """`told`: what a FIFO queue has to be told of it. If it is sent twice, SQS takes it once."""
+        """`told`: what SQS is told of it beside. In a FIFO queue, if it is sent twice, SQS takes it once."""
         self._check_open()
         check_name(target)
         self._used.add(self.names.home_of_dead(target) or target)
-        once = partial(
-            self._publish_once, target, message, note, delay=delay, as_it_came=as_it_came, told=told or {}
-        )
+        once = partial(self._publish_once, target, message, note, delay=delay, as_it_came=as_it_came, told=told)
         try:
             await once()
         except PublishRefused:
@@ -228,7 +224,7 @@ class SqsTransport:
         *,
         delay: float,
         as_it_came: bool,
-        told: Mapping[str, str],
+        told: Mapping[str, Any],
     ) -> None:
         queue = await self._queues.ensured(target)
         if delay > longest_delay(queue.retention):
@@ -240,7 +236,7 @@ class SqsTransport:
         packed = pack(message, note, fits=queue.max_bytes, as_it_came=as_it_came)
         faults.point("sqs.before_send")
         try:
-            entry = {**_entry(packed, 0.0 if told else delay), **told}
+            entry = {**_entry(packed, 0.0 if is_fifo(target) else delay), **told}
             await self._requests.send(queue, entry, size=packed.size)
         except SqsRefusal as refusal:
             raise not_sent(refusal, target) from None
