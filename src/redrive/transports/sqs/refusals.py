@@ -177,6 +177,17 @@ def not_sent(refusal: SqsRefusal, queue: str) -> RedriveError:
     return unusable(refusal)
 
 
+def not_set(refusal: SqsRefusal, queue: str) -> RedriveError:
+    """Why an attribute of a queue is not as it should be."""
+    if refusal.code in _DENIED | _REFUSED or refusal.is_missing:
+        return PublishRefused(
+            f"SQS does not change queue {queue!r}: {refusal}",
+            permanent=True,
+            remedy="allow sqs:SetQueueAttributes for it, which the queues of another account never do",
+        )
+    return unusable(refusal)
+
+
 def unusable(refusal: SqsRefusal) -> Unreachable:
     """Why nothing can be done now that is no message's fault."""
     said = _WORDS.get(refusal.code)
