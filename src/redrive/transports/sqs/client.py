@@ -80,7 +80,9 @@ class SqsClient:
                         config=self._config,
                     )
                     self._client = await opened.enter_async_context(made)
-                    self._client.meta.events.register_first("needs-retry.sqs.SendMessageBatch", _not_unasked)
+                    events = self._client.meta.events
+                    events.register_first("needs-retry.sqs.SendMessageBatch", _not_unasked)
+                    events.register_first("needs-retry.sqs.StartMessageMoveTask", _never)
                 except (*NO_CREDENTIALS, OSError) as raised:
                     raise without_credentials(raised) from None
                 except (BotoCoreError, ValueError) as raised:
@@ -101,4 +103,9 @@ def _not_unasked(
     """
     if caught_exception is None or is_fifo(str(json.loads(request_dict["body"])["QueueUrl"])):
         return None
+    return False
+
+
+def _never(**_: Any) -> bool:
+    """What was begun and not answered would be refused the second time, as if it were somebody else's."""
     return False
