@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from redrive.errors import Unreachable
+from redrive.errors import LeaseLost, Unreachable
+from redrive.transports import LostLeases
 from redrive.transports.sqs.client import SqsClient
 from redrive.transports.sqs.leases import Lease, Leases
 from redrive.transports.sqs.queue_facts import QueueFacts
@@ -36,6 +37,7 @@ class Sqs:
         self.answers = answers
         self.renewed: Counter[str] = Counter()
         self.now = 0.0
+        self.lost = LostLeases()
 
     async def hide(self, lease: Lease, _seconds: int) -> None:
         queue = lease.queue.name
@@ -47,7 +49,7 @@ class Sqs:
         self.renewed[queue] += 1
 
     def leases(self, span: float = 60) -> Leases:
-        return Leases(cast("int", span), now=lambda: self.now, hide=self.hide)
+        return Leases(cast("int", span), now=lambda: self.now, hide=self.hide, lost=self.lost)
 
 
 async def test_a_renewal_that_is_not_answered_costs_no_other_queue_its_leases() -> None:
@@ -99,3 +101,49 @@ async def test_a_change_of_visibility_that_is_not_answered_is_given_up_for_the_n
     with pytest.raises(Unreachable, match="too long"):
         await requests.hide(facts, "r-1", 60)
     await requests.hide(facts, "r-1", 60)
+
+
+class InHand:
+    """Who handles a message."""
+
+    def settled(self) -> None: ...
+
+
+def told_of(sqs: Sqs) -> list[object]:
+    told: list[object] = []
+    sqs.lost.listen(told.append)
+    return told
+
+
+async def test_whoever_handles_a_message_is_told_once_that_sqs_does_not_renew_its_lease() -> None:
+    sqs = Sqs(orders=SqsRefusal("ReceiptHandleIsInvalid", ""))
+    leases, told = sqs.leases(), told_of(sqs)
+    handled, on_the_shelf = a_lease("orders", 1), a_lease("orders", 2)
+    handled.holder = InHand()
+    for each in (handled, on_the_shelf):
+        leases.take(each)
+
+    for _ in range(2):
+        await leases.renew()
+
+    await leases.stop()
+    assert told == [handled]
+    with pytest.raises(LeaseLost):
+        leases.claim(handled)
+
+
+async def test_whoever_handles_a_message_whose_lease_ran_out_is_told_and_who_settles_it_is_not() -> None:
+    sqs = Sqs()
+    leases, told = sqs.leases(), told_of(sqs)
+    handled, settled = a_lease("orders", 1), a_lease("orders", 2)
+    for each in (handled, settled):
+        each.holder = InHand()
+        leases.take(each)
+    leases.claim(settled)
+    sqs.now = 61.0
+
+    for _ in range(2):
+        await leases.renew()
+
+    await leases.stop()
+    assert told == [handled]

@@ -22,7 +22,7 @@ from redrive.transports.sqs.refusals import SqsRefusal, answered, of_entry, unus
 
 def said(code: str, status: int) -> Any:
     answer = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return answered(ClientError(answer, "ReceiveMessage"))  # type: ignore[arg-type]  # as much as SQS sends
+    return answered(ClientError(answer, "ReceiveMessage"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@
    else cost the leases of all queues.
 3. What one group of a FIFO queue is behind a lost lease is not ours either, see `lines`.
 4. SQS deletes by an old receipt without a word, whoever has the message now. So a lease that was not renewed in
-   time is lost by our own clock, and its holder is told when it settles.
+   time is lost by our own clock. Whoever handles it is told at the next beat, or when it is settled.
 5. Nothing stays invisible for more than twelve hours: then SQS refuses to renew, and the lease is lost.
 """
 
@@ -26,7 +26,7 @@ from redrive.transports.sqs.refusals import SqsRefusal, unusable
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from redrive.transports import Delivery
+    from redrive.transports import Delivery, LostLeases
     from redrive.transports.sqs.queue_facts import QueueFacts
     from redrive.transports.sqs.reading import Arrived
 
@@ -75,6 +75,8 @@ class Lease:
     """Somebody settles it, or has."""
     deleted: bool = False
     lost: bool = False
+    told: bool = False
+    """Whoever has it in hand knows that it is lost."""
     replaced: bool = False
     """The message that takes its place is durable."""
 
@@ -84,12 +86,20 @@ class Lease:
 
 
 class Leases:
-    """Each for `span` seconds. `hide` makes a message invisible for so many seconds from now."""
+    """Each for `span` seconds. `hide` makes a message invisible for so many seconds from now. `lost` is told of
+    those that are in hand and no longer ours.
+    """
 
     def __init__(
-        self, span: int, *, now: Callable[[], float], hide: Callable[[Lease, int], Awaitable[None]]
+        self,
+        span: int,
+        *,
+        now: Callable[[], float],
+        hide: Callable[[Lease, int], Awaitable[None]],
+        lost: LostLeases,
     ) -> None:
         self.span = span
+        self._lost = lost
         self._now = now
         self._hide = hide
         self._held: set[Lease] = set()
@@ -164,8 +174,8 @@ class Leases:
         return [lease for lease in self._held if self.is_ours(lease)]
 
     async def renew(self) -> None:
-        for lease in [each for each in self._held if each.holder is None]:
-            self.keeps(lease)
+        for lease in [each for each in self._held if not each.claimed and not self.is_ours(each)]:
+            self._lose(lease)
         await asyncio.gather(*(self._renew(lease) for lease in self.held()), return_exceptions=True)
 
     async def stop(self) -> None:
@@ -204,8 +214,12 @@ class Leases:
         lease.lost = True
         if lease.holder is None:
             self.settle(lease)
-        elif lease.line is not None:
+            return
+        if lease.line is not None:
             lease.line.lost(lease)
+        if not lease.told and not lease.claimed:
+            lease.told = True
+            self._lost.tell(lease)
 
     async def _beat(self) -> None:
         while True:

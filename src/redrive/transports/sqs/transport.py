@@ -24,7 +24,7 @@ from redrive.clock import Clock, SystemClock, new_id
 from redrive.epoch import microseconds
 from redrive.errors import ConfigurationError, LeaseLost, PublishRefused, RedriveError, Unreachable, UsageError
 from redrive.sqs_origin import origin_of
-from redrive.transports import Capabilities, Delivery, Names, QueueDepth
+from redrive.transports import Capabilities, Delivery, LostLeases, Names, QueueDepth
 from redrive.transports.sqs import address as addresses
 from redrive.transports.sqs import fifo
 from redrive.transports.sqs.client import SqsClient
@@ -99,7 +99,8 @@ class SqsTransport:
             patience=answer_timeout + self._wait,
         )
         self._queues = Queues(self._client, declare=declare == "missing")
-        self._leases = Leases(math.ceil(visibility), now=self._clock.monotonic, hide=self._hide)
+        self.lost = LostLeases()
+        self._leases = Leases(math.ceil(visibility), now=self._clock.monotonic, hide=self._hide, lost=self.lost)
         self._mailboxes: dict[str, Mailbox] = {}
         self._requests = Requests(self._client, patience=self._leases.beat_every)
         self._used: set[str] = set()
