@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from redrive.transports.sqs.address import Address
 
 _CONNECTIONS = 50
+_LAST_MOMENT = 5.0
 
 
 class SqsClient:
@@ -40,6 +42,9 @@ class SqsClient:
         self._opened: AsyncExitStack | None = None
         self._client: Any = None
         self._closed = False
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     @property
     def owner(self) -> dict[str, str]:
@@ -49,6 +54,7 @@ class SqsClient:
     async def call(self, operation: str, **given: Any) -> dict[str, Any]:
         """SqsRefusal if SQS says no, Unreachable if it says nothing."""
         client = self._client or await self._open()
+        self._begun()
         try:
             answer: dict[str, Any] = await getattr(client, operation)(**given)
         except ClientError as raised:
@@ -57,19 +63,38 @@ class SqsClient:
             raise without_credentials(raised) from None
         except (BotoCoreError, OSError, TimeoutError) as raised:
             raise away(type(raised).__name__) from None
+        finally:
+            self._ended()
         return answer
 
     async def close(self) -> None:
+        """What is under way is waited for, a moment: the client would leave it without an answer, for ever."""
         self._closed = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_MOMENT):
+                await self._idle.wait()
         async with self._opening:
             opened, self._opened, self._client = self._opened, None, None
         if opened is not None:
             await opened.aclose()
 
+    def _begun(self) -> None:
+        self._check_open()
+        self._under_way += 1
+        self._idle.clear()
+
+    def _ended(self) -> None:
+        self._under_way -= 1
+        if not self._under_way:
+            self._idle.set()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unreachable("the transport is closed", remedy="open a new one")
+
     async def _open(self) -> Any:
         async with self._opening:
-            if self._closed:
-                raise Unreachable("the transport is closed", remedy="open a new one")
+            self._check_open()
             if self._client is None:
                 opened = AsyncExitStack()
                 try:
