@@ -23,6 +23,7 @@ class FakeClient:
     def __init__(self) -> None:
         self.owner: dict[str, str] = {}
         self.sent: list[dict[str, Any]] = []
+        self.attributes: dict[str, Any] = {}
         self.system = {"AWSTraceHeader": TRACE, "MessageGroupId": "tenant-1", "SenderId": "AIDA"}
 
     async def call(self, operation: str, **given: Any) -> dict[str, Any]:
@@ -31,7 +32,13 @@ class FakeClient:
             "get_queue_attributes": lambda: {"Attributes": {"QueueArn": "arn:aws:sqs:eu-west-1:1:orders"}},
             "receive_message": lambda: {
                 "Messages": [
-                    {"MessageId": "m-1", "ReceiptHandle": "r-1", "Body": "hello", "Attributes": self.system}
+                    {
+                        "MessageId": "m-1",
+                        "ReceiptHandle": "r-1",
+                        "Body": "hello",
+                        "Attributes": self.system,
+                        "MessageAttributes": self.attributes,
+                    }
                 ]
             },
         }
@@ -90,3 +97,19 @@ async def test_what_was_sent_without_them_goes_without_them(client: FakeClient, 
 
     [entry] = client.sent
     assert entry.keys() == {"Id", "MessageBody"}
+
+
+@pytest.mark.parametrize(("target", "goes_along"), [("orders", False), ("undelivered", True)])
+async def test_what_lambda_wrote_on_a_dead_letter_goes_only_back_to_where_it_was_read(
+    target: str, *, goes_along: bool, client: FakeClient, transport: SqsTransport
+) -> None:
+    client.attributes = {
+        name: {"DataType": "String", "StringValue": "x"} for name in ("ErrorCode", "RequestID", "tenant")
+    }
+    delivery = await taken(transport, "undelivered")
+    await transport.send(delivery.message, queue=target)
+
+    [entry] = client.sent
+    assert entry["MessageAttributes"].keys() == (
+        {"ErrorCode", "RequestID", "tenant"} if goes_along else {"tenant"}
+    )
