@@ -9,7 +9,9 @@ The life of a delivery:
    then the delivery is acknowledged. Drop: acknowledged.
 4. No sink took it: it is not acknowledged, consumption pauses, readiness is false, and the sinks are tried again.
 5. Many transient failures of one type in a row: the breaker pauses consumption and probes one at a time.
-6. Stopping: what was fetched and not begun is given back, what runs may finish within the grace, the rest is
+6. A delivery that is no longer ours, as far as its transport knows: its handler is cancelled, and nothing of it
+   is settled. A plain `def` handler runs on in its thread, which nobody can stop.
+7. Stopping: what was fetched and not begun is given back, what runs may finish within the grace, the rest is
    cancelled and given back. Nothing unfinished is ever acknowledged; what is finished is still settled.
 """
 
@@ -35,7 +37,7 @@ from redrive.policy import Drop, RetryAfter
 from redrive.reconnection import Reconnection
 from redrive.telemetry.error_facts import error_facts
 from redrive.telemetry.spans import told
-from redrive.transports import capabilities_of
+from redrive.transports import TellingOfLosses, capabilities_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -123,6 +125,9 @@ class Consumer:
         self._taking: asyncio.Task[None] | None = None
         self._stopped = False
         self._broker = Reconnection(queue, transport=transport, clock=clock)
+        driver: object = transport
+        if isinstance(driver, TellingOfLosses):
+            driver.lost.listen(self._lose)
 
     @property
     def ready(self) -> bool:
@@ -245,6 +250,16 @@ class Consumer:
         if error is not None:
             log.error("a delivery could not be settled", queue=self.queue, **error_facts(error))
         self._giving_back.start(delivery)
+
+    def _lose(self, receipt: object) -> None:
+        """What its handler would still do, somebody else may be doing."""
+        delivery = self._crew.give_up(receipt)
+        if delivery is not None:
+            log.warning(
+                "lease lost, its handler is cancelled and another delivery goes on",
+                queue=self.queue,
+                message_id=delivery.message.id,
+            )
 
     async def _followed(self, spans: Spans, delivery: Delivery) -> None:
         with told(spans.receive(delivery)):

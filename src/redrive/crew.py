@@ -86,6 +86,19 @@ class Crew:
         self._line.clear()
         return left
 
+    def give_up(self, receipt: object) -> Delivery | None:
+        """The delivery with that receipt, if its handler has not ended: it is cancelled, or never begun."""
+        for task, delivery in self.running.items():
+            if delivery.receipt is receipt:
+                return delivery if task not in self.settling and task.cancel() else None
+        for number, delivery in enumerate(self._line):
+            if delivery.receipt is receipt:
+                del self._line[number]
+                self._forsaken(delivery, None)
+                self._tell()
+                return delivery
+        return None
+
     def leave_behind(self) -> list[Delivery]:
         """Those that are still being handled: no longer the crew's concern."""
         for task in self.running:

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from redrive import wiring
 from redrive.app import App
 from redrive.encryption_wiring import key_source
@@ -220,10 +222,12 @@ def _expected_queue(settings: Settings, app: App, name: str, *, handled: bool) -
     by_requests = broker.on_sqs or broker.on_servicebus
     prefetch = options.in_hand(ordered=ordered, competing=not broker.on_kafka, by_requests=by_requests)
     waits = max(waits_of(retry), default=0.0)
+    told = ExpectedQueue(
+        name=name, prefetch=prefetch, waits=waits, handled=handled, to_broker=planned.sink != "store"
+    )
     if planned.timeout is None:
-        return ExpectedQueue(name=name, longest=None, prefetch=prefetch, waits=waits, handled=handled)
+        return told
     # Of those fetched together the last one waits until the others are done.
     rounds = math.ceil(prefetch / options.concurrency)
     attempts = planned.timeout * (1 + retry.immediate) + retry.immediate_delay * retry.immediate
-    longest = rounds * attempts
-    return ExpectedQueue(name=name, longest=longest, prefetch=prefetch, waits=waits, handled=handled)
+    return msgspec.structs.replace(told, longest=rounds * attempts)

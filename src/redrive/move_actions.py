@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from redrive.access import Permission
 from redrive.approvals import Shown, approval_for
-from redrive.errors import Refused
+from redrive.errors import Refused, Unreachable
 from redrive.ledger import QUEUE, Deed, Subject
 from redrive.letter_query import LetterQuery
 from redrive.run import RunPlan
@@ -68,18 +68,26 @@ class MoveActions(Standing):
         return None if wanted is None else min(int(wanted), self._mover(movable.queue).fastest)
 
     async def start_move(self, movable: Movable, *, rate: float | None = None, reason: str = "") -> Move:
-        """It is in the audit trail before it begins."""
+        """It is in the audit trail before it begins, and so is why it did not."""
         paced = self.plan_move(movable, rate)
         at = "" if paced is None else f", at most {paced} per second"
         told = f"about {movable.ready} to {', '.join(movable.targets)}{at}"
         await self._write_down("move back", movable.queue, told, reason)
-        return await self._mover(movable.queue).start(movable.queue, rate=paced)
+        try:
+            return await self._mover(movable.queue).start(movable.queue, rate=paced)
+        except (Refused, Unreachable) as error:
+            await self._write_down("move back failed", movable.queue, str(error))
+            raise
 
     async def follow_move(self, move: Move, on_progress: Callable[[Move], None] = lambda _: None) -> Move:
-        """Until it is over."""
-        while not (move := await self._mover(move.queue).look(move)).state.is_over:
-            on_progress(move)
-            await asyncio.sleep(_LOOK_EVERY)
+        """Until it is over. A broker that is away goes on without us: that is its end in the audit trail."""
+        try:
+            while not (move := await self._mover(move.queue).look(move)).state.is_over:
+                on_progress(move)
+                await asyncio.sleep(_LOOK_EVERY)
+        except Unreachable as error:
+            await self._write_down("move back not followed", move.queue, f"about {move.moved} so far: {error}")
+            raise
         await self._write_down("moved back", move.queue, f"{move.state}, about {move.moved}")
         return move
 

@@ -34,6 +34,11 @@ class Origin(msgspec.Struct, frozen=True, array_like=True):
         return f"queue {self.queue}, message {self.message_id}{moved}{received}"
 
     @property
+    def is_moved(self) -> bool:
+        """By SQS, from another queue to where it was read."""
+        return _SOURCE in self.system
+
+    @property
     def without_what_is_private(self) -> Origin:
         """Senders, groups and traces may tell of a person; attributes have names that somebody chose."""
         told = {name: value for name, value in self.system.items() if name in _PLAIN}

@@ -26,8 +26,8 @@ class SqsSettings(Section):
     declare: Literal["missing", "never"] = "missing"
     """never: a queue that is not there is refused, not made."""
     max_receive_count: OptionalPositive = 50
-    """Of queues that `redrive setup` makes: received more often, a message is moved to the dead letters by SQS
-    itself. None: it never is. S0: 3.
+    """Of queues that `redrive setup` makes, or finds without a RedrivePolicy: received more often, a message is
+    moved to the dead letters by SQS itself. None: it never is. S0: 3.
     """
     visibility: Annotated[Seconds, Field(ge=1, le=43_200)] = 60.0
     """How long a delivery belongs to a worker that no longer says it lives. It says so every third of this."""

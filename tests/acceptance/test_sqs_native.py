@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from redrive.errors import Unreachable
 from redrive.transports.moving import Move, MoveState
 from redrive.transports.sqs.move_tasks import MoveTasks
 from support.desk import Desk
@@ -189,6 +190,21 @@ def test_a_move_that_sqs_gives_up_is_told_with_its_reason_and_the_other_way(
     assert ended.code == 4
     assert "CouldNotDetermineMessageSource" in ended.err
     assert f"redrive collect {orders}-failed" in ended.err
+
+
+def test_a_move_that_cannot_be_followed_goes_on_and_is_written_down_so(
+    shop: Desk, theirs: PlainSqs, orders: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(_: MoveTasks, _move: Move) -> Move:
+        raise Unreachable("SQS does not answer")
+
+    fail(theirs, orders, 1)
+    monkeypatch.setattr(MoveTasks, "look", away)
+
+    ended = shop.redrive("move-back", f"{orders}-failed", "--yes")
+
+    assert (ended.code, "SQS goes on by itself" in ended.err) == (6, True), ended.err
+    assert [what for what, _, _ in trail(shop)] == ["move back", "move back not followed"]
 
 
 def test_a_queue_that_needs_a_second_person_is_not_moved_behind_their_back(

@@ -19,28 +19,29 @@ from chaos.lab.supervisor import Experiment, Nursery
 from support.amounts import SQS_KILLS
 
 KILLS = SQS_KILLS
-SHORTLY = {"sqs.before_send", "sqs.sent", "sqs.retry_confirmed", "worker.before_ack", "reprocess.after_send"}
-"""In short runs the driver's own points, and those where it matters most that a delete may be missing."""
-CASES = [
-    (point, scenario)
-    for point, several in ON_SQS.items()
-    for scenario in several
-    if KILLS > 100 or (scenario in several[:2] and point in SHORTLY)
-]
 AT_RANDOM = math.ceil(KILLS / 2)
+PAIRS = sorted(
+    ((point, scenario) for point, several in ON_SQS.items() for scenario in several),
+    key=lambda pair: not pair[0].startswith("sqs."),
+)
+"""The driver's own points first: what cannot be shared evenly is theirs."""
+EACH, REST = divmod(max(KILLS - AT_RANDOM, len(PAIRS)), len(PAIRS))
+CASES = [
+    pytest.param(point, scenario, EACH + (number < REST), id=f"{point}-{scenario.__name__}")
+    for number, (point, scenario) in enumerate(PAIRS)
+]
 OFTEN = 2.0
 """Few children are to end unharmed: each that does so waits for what the dead had in hand."""
-PER_CASE = math.ceil((KILLS - AT_RANDOM) / len(CASES))
 
 
-@pytest.mark.timeout(120 + 20 * PER_CASE)
-@pytest.mark.parametrize(("point", "scenario"), CASES, ids=[f"{point}-{each.__name__}" for point, each in CASES])
+@pytest.mark.timeout(140 + 20 * EACH)
+@pytest.mark.parametrize(("point", "scenario", "times"), CASES)
 def test_killed_at_this_point_nothing_is_lost_or_doubled(
-    point: str, scenario: type[Scenario], experiment: Callable[..., Experiment], sqs_queues: Sqs
+    point: str, scenario: type[Scenario], times: int, experiment: Callable[..., Experiment], sqs_queues: Sqs
 ) -> None:
     lab, play = experiment(sink=scenario.sink, broker=sqs_queues), scenario(lots=3)
 
-    kill(lab, play, point, PER_CASE, often=OFTEN)
+    kill(lab, play, point, times, often=OFTEN)
 
     assert problems_at_rest(lab, play, in_flight=play.in_flight) == []
 

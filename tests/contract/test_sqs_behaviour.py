@@ -37,7 +37,8 @@ async def test_another_programs_message_goes_through_retry_and_redrive_as_it_cam
         "raw": {"DataType": "Binary.png", "BinaryValue": b"\x89\x00"},
         "tenant": {"DataType": "String", "StringValue": "acme"},
     }
-    await broker.theirs.send_message(QueueUrl=url, MessageBody="Größe", MessageAttributes=attributes)
+    told = {"MessageAttributes": attributes, "MessageGroupId": "tenant-1"}
+    await broker.theirs.send_message(QueueUrl=url, MessageBody="Größe", **told)
 
     first = await broker.take()
     await broker.transport.retry(first, first.message, delay=0, trail=b"trail")
@@ -47,9 +48,12 @@ async def test_another_programs_message_goes_through_retry_and_redrive_as_it_cam
 
     assert first.message.headers == (("count", "1.50"), ("raw", b"\x89\x00"), ("tenant", "acme"))
     assert (again.message, again.identity, again.attempt) == (first.message, first.identity, 2)
-    received = await broker.theirs.receive_message(QueueUrl=url, MessageAttributeNames=["All"])
+    received = await broker.theirs.receive_message(
+        QueueUrl=url, MessageAttributeNames=["All"], MessageSystemAttributeNames=["MessageGroupId"]
+    )
     [message] = received["Messages"]
     assert (message["Body"], message["MessageAttributes"]) == ("Größe", attributes)
+    assert message["Attributes"]["MessageGroupId"] == "tenant-1"
 
 
 async def test_other_programs_read_our_text_and_are_told_how_the_rest_is_written(broker: Broker) -> None:

@@ -1,5 +1,5 @@
-"""`redrive setup`, `doctor` and `queues` on SQS as moto plays it: what is missing is made, what exists is never
-changed, and what may lose a message is told.
+"""`redrive setup`, `doctor` and `queues` on SQS as moto plays it: what is missing is made, what exists is not
+changed but for a RedrivePolicy that is not there, and what may lose a message is told.
 """
 
 from __future__ import annotations
@@ -112,16 +112,37 @@ def test_without_a_count_sqs_moves_nothing(shop: Shop) -> None:
 
 
 def test_what_exists_is_left_as_it_is_and_told(shop: Shop) -> None:
-    shop.make("orders")
+    shop.make("elsewhere")
+    rule = json.dumps({"deadLetterTargetArn": shop.attributes("elsewhere")["QueueArn"], "maxReceiveCount": "3"})
+    shop.make("orders", RedrivePolicy=rule)
     shop.make("orders_dlq", **{RETENTION: "3600"})
 
     ended = shop.redrive("setup", "--yes")
 
     assert ended.code == 4
-    assert "queue orders: RedrivePolicy is none, wanted is orders_dlq after 50 receptions" in ended.err
+    wanted = "wanted is orders_dlq after 50 receptions"
+    assert f"queue orders: RedrivePolicy is elsewhere after 3 receptions, {wanted}" in ended.err
     assert f"queue orders_dlq: {RETENTION} is 3600, wanted is 1209600" in ended.err
-    assert "RedrivePolicy" not in shop.attributes("orders")
+    assert "elsewhere" in shop.attributes("orders")["RedrivePolicy"]
     assert shop.attributes("orders_dlq")[RETENTION] == "3600"
+
+
+def test_a_queue_that_exists_without_a_policy_gets_one_and_nothing_else(shop: Shop) -> None:
+    shop.make("orders", **{RETENTION: "3600"})
+
+    looked = shop.redrive("setup", "--dry-run")
+    assert "Would make 1 queue, 1 route; nothing was changed." in looked.err, looked.err
+    assert "route orders -> orders_dlq (moved by SQS): missing" in looked.out
+    assert "RedrivePolicy" not in shop.attributes("orders")
+
+    made = shop.redrive("setup", "--yes")
+    again = shop.redrive("setup")
+
+    assert (made.code, "Made 1 queue, 1 route." in made.err) == (0, True), made.err
+    assert (again.code, "Nothing was missing." in again.err) == (0, True), again.err
+    orders = shop.attributes("orders")
+    assert json.loads(orders["RedrivePolicy"])["deadLetterTargetArn"] == shop.attributes("orders_dlq")["QueueArn"]
+    assert orders[RETENTION] == "3600"
 
 
 def test_the_doctor_finds_a_queue_that_is_not_there(shop: Shop) -> None:

@@ -1,9 +1,10 @@
 """How much of what is repeated or drawn by lot the tests do: the one place for it.
 
 Every failpoint, every pair of point and scenario, every operation of the API is gone through whatever the numbers
-are; they say how often. `make test` takes what stands here, `make chaos` says more by the variables. Those with a
-K are figures that the guarantees rest on, and are not to be lowered. The others are as few as show that it works
-on another broker or store too, where most of the code is the same.
+are (a short run on Kafka takes the first scenarios of each point); they say how often. `make test` takes what
+stands here, `make chaos` says more by the variables. Those with a K are figures that the guarantees rest on, and
+are not to be lowered. The others are as few as show that it works on another broker or store too, where most of
+the code is the same.
 """
 
 from __future__ import annotations

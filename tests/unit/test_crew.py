@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 
+import msgspec
+
 from redrive.crew import Crew
 from redrive.testing.letters import a_message
 from redrive.transports import Delivery
@@ -171,3 +173,60 @@ async def test_what_nobody_has_begun_with_can_be_taken_back() -> None:
     assert [each.attempt for each in work.crew.take_back()] == [1, 2]
     await asyncio.sleep(0)
     assert (work.ended, work.crew.busy) == ([], False)
+
+
+def with_receipts(count: int) -> list[Delivery]:
+    return [msgspec.structs.replace(a_delivery(number), receipt=object()) for number in range(1, count + 1)]
+
+
+async def test_one_that_is_given_up_is_cancelled_and_the_others_go_on() -> None:
+    going = asyncio.Event()
+
+    async def wait(_: int) -> None:
+        await going.wait()
+
+    work, deliveries = Work(2, wait), with_receipts(2)
+    for delivery in deliveries:
+        work.crew.give(delivery)
+    while len(work.tasks) < 2:
+        await asyncio.sleep(0)
+
+    assert work.crew.give_up(object()) is None
+    assert work.crew.give_up(deliveries[0].receipt) is deliveries[0]
+    going.set()
+    while work.crew.busy:
+        await work.crew.something_ends()
+
+    assert (work.ended, work.forsaken) == ([2], [(1, None)])
+
+
+async def test_one_that_is_given_up_before_it_began_never_begins() -> None:
+    work, [first, second] = Work(2, nothing), with_receipts(2)
+    for delivery in (first, second):
+        work.crew.give(delivery)
+
+    assert work.crew.give_up(second.receipt) is second
+    while work.crew.busy:
+        await work.crew.something_ends()
+
+    assert (work.ended, work.forsaken) == ([1], [(2, None)])
+
+
+async def test_one_whose_handler_has_ended_is_not_given_up() -> None:
+    settling = asyncio.Event()
+
+    async def settle(_: int) -> None:
+        work.crew.settles()
+        await settling.wait()
+
+    work, [delivery] = Work(1, settle), with_receipts(1)
+    work.crew.give(delivery)
+    while not work.tasks:
+        await asyncio.sleep(0)
+
+    assert work.crew.give_up(delivery.receipt) is None
+    settling.set()
+    while work.crew.busy:
+        await work.crew.something_ends()
+
+    assert (work.ended, work.forsaken) == ([1], [])

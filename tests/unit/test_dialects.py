@@ -350,12 +350,51 @@ def test_what_was_meant_for_no_queue_waits_for_a_person() -> None:
     assert reading.quarantine.endswith(f"names no queue to send it back to: it was meant for {target}")
 
 
-def test_an_invocation_that_failed_waits_for_a_person() -> None:
-    told = (("RequestID", "r-1"), ("ErrorCode", "200"), ("ErrorMessage", "KeyError: 'id'"))
-    reading = found(headers=told)
+INVOKED = (("ErrorCode", "200"), ("ErrorMessage", "KeyError: 'id'"), ("RequestID", "r-1"))
 
-    assert (reading.failures[0].type, reading.failures[0].text) == ("invocation.200", "KeyError: 'id'")
+
+def test_an_invocation_of_lambda_that_failed_waits_for_a_person() -> None:
+    reading = found(headers=INVOKED)
+
+    assert (reading.failures[0].type, reading.failures[0].text) == ("lambda.200", "KeyError: 'id'")
+    assert reading.quarantine == "lambda could not deliver it, and names no queue to send it back to"
+
+
+def test_what_sns_could_not_deliver_is_told_from_lambda_by_its_envelope_and_tells_its_topic() -> None:
+    topic = "arn:aws:sns:eu-west-1:123456789012:orders"
+    body = {
+        "Type": "Notification",
+        "MessageId": "n-1",
+        "TopicArn": topic,
+        "Message": "{}",
+        "SignatureVersion": "1",
+    }
+    reading = found(msgspec.json.encode(body), headers=INVOKED)
+
+    assert reading.failures[0].type == "sns.200"
     assert reading.quarantine is not None
+    assert reading.quarantine.endswith(f"names no queue to send it back to: it was published to {topic}")
+
+
+UNDELIVERED = (("SCHEDULE_ARN", "arn:aws:scheduler:..."), ("TARGET_ARN", f"{ARN}:refunds"))
+
+
+@pytest.mark.parametrize("told", [INVOKED, UNDELIVERED], ids=["invocation", "event"])
+def test_where_sqs_says_whence_it_moved_a_message_nothing_in_the_message_says_otherwise(told: Any) -> None:
+    said = sqs_said(DeadLetterQueueSourceArn=f"{ARN}:orders")
+    reading = found(lay_in="limbo", properties=said, headers=told)
+
+    assert (reading.dialect, reading.home, reading.quarantine) == ("sqs", "orders", None)
+    assert reading.message.headers == told
+
+
+def test_a_payload_that_the_scheduler_has_cut_off_waits_for_a_person_though_its_queue_is_known() -> None:
+    whole, cut = (found(headers=(*UNDELIVERED, ("IS_PAYLOAD_TRUNCATED", said))) for said in ("false", "true"))
+
+    assert (whole.home, whole.quarantine) == ("refunds", None)
+    assert cut.home == "refunds"
+    assert cut.quarantine is not None
+    assert cut.quarantine.startswith("scheduler has cut off its payload")
 
 
 # Of Azure Service Bus
@@ -441,7 +480,7 @@ def test_what_nobody_understands_waits_in_quarantine(lay_in: str, made_for: str,
     assert (reading.dialect, reading.home, reading.handler) == (None, home, "unknown")
     assert (
         reading.quarantine
-        == "no dialect understands what it says of its failure (asked: redrive, envelope, rabbitmq, aws, sqs, "
+        == "no dialect understands what it says of its failure (asked: redrive, envelope, rabbitmq, sqs, aws, "
         "azure-servicebus)"
     )
     assert reading.failures[0].text == reading.quarantine

@@ -104,3 +104,10 @@ def test_no_thread_of_the_doctor_is_the_first_to_import_anything(tmp_path: Path)
     """Two that import SQLAlchemy at once may find half of it, and a part would be told as a fault of ours."""
     told = subprocess.run([sys.executable, "-c", LOOK], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert told.stdout == ""
+
+
+@pytest.mark.parametrize(("sink", "to_broker"), [("store", False), ("queue", True), ("both", True)])
+def test_a_broker_is_told_whose_dead_letters_are_put_into_it(sink: str, *, to_broker: bool) -> None:
+    settings = Settings.model_validate({"queues": {"orders": {"dead_letters": {"sink": sink}}}})
+    [expected] = doctor_wiring._expected(settings, None, ()).queues
+    assert expected.to_broker is to_broker

@@ -9,7 +9,7 @@ import pytest
 
 from redrive.errors import Unreachable
 from redrive.transports.sqs.batches import Batches
-from redrive.transports.sqs.client import SqsRefusal
+from redrive.transports.sqs.refusals import SqsRefusal
 from support.patience import until
 
 

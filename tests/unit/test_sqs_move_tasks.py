@@ -5,15 +5,19 @@ handle.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 import pytest
 
 from redrive.errors import NotFound, Refused, Unreachable
 from redrive.transports.moving import Move, MoveState
-from redrive.transports.sqs.client import SqsClient, SqsRefusal
+from redrive.transports.sqs.address import Address
+from redrive.transports.sqs.client import SqsClient
 from redrive.transports.sqs.move_tasks import MoveTasks
 from redrive.transports.sqs.queues import Queues
+from redrive.transports.sqs.refusals import SqsRefusal
+from support.sqs_account import CREDENTIALS, REGION
 
 ARN = "arn:aws:sqs:eu-west-1:123456789012:dead"
 OLDER = {"Status": "COMPLETED", "StartedTimestamp": 1000, "ApproximateNumberOfMessagesMoved": 7}
@@ -25,7 +29,7 @@ class FakeClient:
     def __init__(self) -> None:
         self.owner: dict[str, str] = {}
         self.tasks: list[dict[str, Any]] = [OLDER]
-        self.refusals: dict[str, SqsRefusal] = {}
+        self.refusals: dict[str, Exception] = {}
         self.pages = [["http://sqs/1/b"], ["http://sqs/1/a"]]
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
@@ -138,3 +142,51 @@ async def test_a_queue_that_is_not_there_is_not_found(client: FakeClient, tasks:
 
     with pytest.raises(NotFound):
         await tasks.movable("dead")
+
+
+async def test_a_task_that_has_begun_is_told_whatever_fails_afterwards(
+    client: FakeClient, tasks: MoveTasks
+) -> None:
+    answer = client.call
+
+    async def falls_silent(operation: str, **given: Any) -> dict[str, Any]:
+        if any(asked == "start_message_move_task" for asked, _ in client.asked):
+            raise Unreachable("gone")
+        return await answer(operation, **given)
+
+    client.call = falls_silent  # type: ignore[method-assign]  # a fake's
+
+    move = await tasks.start("dead", rate=None)
+
+    assert (move.handle, move.after, move.state) == ("ours", 1000, MoveState.RUNNING)
+
+
+async def test_a_start_that_is_not_answered_may_have_begun(client: FakeClient, tasks: MoveTasks) -> None:
+    client.refusals["start_message_move_task"] = Unreachable("SQS does not answer")
+
+    with pytest.raises(Unreachable, match="nobody knows whether") as unanswered:
+        await tasks.start("dead", rate=None)
+
+    assert "--cancel" in unanswered.value.remedy
+
+
+async def test_a_start_that_is_not_answered_is_not_repeated_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one would be refused as if the first were somebody else's."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    asked = 0
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        await reader.readuntil(b"\r\n\r\n")
+        asked += 1
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        endpoint = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        client = SqsClient(Address(REGION), endpoint=endpoint, connect_timeout=5, patience=5)
+        with pytest.raises(Unreachable):
+            await client.call("start_message_move_task", SourceArn=ARN)
+        await client.close()
+
+    assert asked == 1

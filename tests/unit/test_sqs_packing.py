@@ -16,7 +16,7 @@ from redrive.sqs_origin import origin_of
 from redrive.transports.sqs import body as bodies
 from redrive.transports.sqs.attributes import MOST
 from redrive.transports.sqs.note import NAME, Note
-from redrive.transports.sqs.packing import Packed, pack
+from redrive.transports.sqs.packing import Packed, as_sent, pack
 from redrive.transports.sqs.reading import Arrived, arrived, note_of, unpack
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -131,6 +131,32 @@ def test_a_message_of_somebody_else_goes_out_as_it_came() -> None:
     assert pack(message, Note(place="orders"), fits=LARGEST, as_it_came=True) == Packed("hello", attributes)
 
 
+NOTICE = {name: text("x") for name in ("ErrorCode", "ErrorMessage", "RequestID")}
+
+
+def read_from(queue: str, **system: str) -> Message:
+    """With what Lambda writes on an event that it gives up, and an attribute of its producer's."""
+    came = received(Packed("hello", {**NOTICE, "tenant": text("acme")}), queue=queue, **system)
+    return unpack(came, note_of(came))
+
+
+def test_what_a_service_of_aws_wrote_on_a_dead_letter_does_not_go_out_with_it() -> None:
+    assert as_sent(read_from("undelivered"), "orders").headers == (("tenant", "acme"),)
+
+
+@pytest.mark.parametrize(
+    ("queue", "system"), [("orders", {}), ("orders_dlq", {"DeadLetterQueueSourceArn": "arn:aws:sqs:r:1:orders"})]
+)
+def test_what_was_in_a_message_where_it_was_consumed_goes_back_with_it(queue: str, system: dict[str, str]) -> None:
+    message = read_from(queue, **system)
+    assert as_sent(message, "orders") is message
+
+
+def test_a_producers_own_attribute_of_such_a_name_is_its_own() -> None:
+    message = a_strangers(ErrorCode=text("7"), tenant=text("acme"))
+    assert as_sent(message, "refunds") is message
+
+
 def test_a_retry_of_somebody_elses_message_comes_back_as_it_came() -> None:
     message = a_strangers(**{f"name-{number}": text("x", "String.label") for number in range(MOST)})
     packed = pack(message, Note(place="orders", attempt=2), fits=LARGEST)
@@ -190,6 +216,17 @@ def test_what_does_not_fit_at_all_is_refused_for_good(monkeypatch: pytest.Monkey
     with pytest.raises(PublishRefused, match="more than the queue takes") as refused:
         pack(a_message(body=b"x" * 9000), Note(place="orders"), fits=5000)
     assert refused.value.permanent
+
+
+def test_a_redrive_of_somebody_elses_message_that_has_no_room_for_its_ticket_is_refused_and_never_packed() -> None:
+    came = received(Packed("x" * 9000, {}))
+    message = unpack(came, note_of(came))
+    stamped = message.with_headers(stamp(message.headers, RedriveTicket("r-1", "l-1", 2, "orders"), b"key"))
+    with pytest.raises(PublishRefused, match="more than the queue takes") as refused:
+        pack(stamped, Note(place="orders"), fits=9100, as_it_came=True)
+    assert refused.value.permanent
+    assert "raise its MaximumMessageSize" in refused.value.remedy
+    assert pack(stamped, Note(place="orders"), fits=9999, as_it_came=True).body == "x" * 9000
 
 
 # Whatever it holds (R28)

@@ -6,8 +6,10 @@ from typing import Any, cast
 import pytest
 
 from redrive.errors import PublishRefused
-from redrive.transports.sqs.client import SqsClient, SqsRefusal
+from redrive.transports.sqs.client import SqsClient
+from redrive.transports.sqs.queue_facts import DeadLetterRule
 from redrive.transports.sqs.queues import Queues
+from redrive.transports.sqs.refusals import SqsRefusal
 
 
 class Account:
@@ -16,18 +18,22 @@ class Account:
     def __init__(self, *queues: str) -> None:
         self.owner: dict[str, str] = {}
         self.queues = set(queues)
+        self.attributes: dict[str, str] = {}
+        self.refusals: dict[str, SqsRefusal] = {}
         self.asked: list[str] = []
 
     async def call(self, action: str, **arguments: Any) -> dict[str, Any]:
         self.asked.append(action)
         await asyncio.sleep(0)
+        if action in self.refusals:
+            raise self.refusals[action]
         if action == "create_queue":
             self.queues.add(arguments["QueueName"])
             return {}
         name = arguments.get("QueueName") or arguments["QueueUrl"]
         if name not in self.queues:
             raise SqsRefusal("QueueDoesNotExist", "")
-        return {"QueueUrl": name} if action == "get_queue_url" else {"Attributes": {}}
+        return {"QueueUrl": name} if action == "get_queue_url" else {"Attributes": self.attributes}
 
 
 def queues_of(account: Account, *, declare: bool = True) -> Queues:
@@ -68,3 +74,23 @@ async def test_one_who_is_given_up_while_he_asks_keeps_nobody_from_asking() -> N
     assert (await second).url == "orders"
     with pytest.raises(asyncio.CancelledError):
         await first
+
+
+RULE = DeadLetterRule("arn:aws:sqs:eu-west-1:1:orders_dlq", 50)
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "InvalidParameterValue"])
+async def test_a_policy_that_sqs_does_not_set_is_refused_with_the_permission_it_takes(code: str) -> None:
+    account = Account("orders")
+    account.refusals["set_queue_attributes"] = SqsRefusal(code, "no")
+    with pytest.raises(PublishRefused, match="does not change queue 'orders'") as refused:
+        await queues_of(account).set_rule("orders", RULE)
+    assert "sqs:SetQueueAttributes" in refused.value.remedy
+
+
+async def test_a_policy_that_somebody_has_set_meanwhile_is_left() -> None:
+    account = Account("orders")
+    account.attributes = RULE.attributes
+    with pytest.raises(PublishRefused, match="meanwhile"):
+        await queues_of(account).set_rule("orders", RULE)
+    assert "set_queue_attributes" not in account.asked

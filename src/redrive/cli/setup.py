@@ -43,9 +43,9 @@ def setup(
 ) -> int:
     """Make what is missing: the store's tables, and queues, exchanges or topics on the broker. Safe to repeat.
 
-    What exists is never changed. If it is not as wanted, that is told with what can be done about it, and the exit
-    code is 4. With broker.rabbitmq.declare = "never" every delay queue is made now; on Kafka, always those that
-    retries can wait in.
+    What exists is not changed, but that a queue of SQS without a RedrivePolicy gets one. If it is not as wanted,
+    that is told with what can be done about it, and the exit code is 4. With broker.rabbitmq.declare = "never"
+    every delay queue is made now; on Kafka, always those that retries can wait in.
     """
     settings = settings_of(ctx)
     loaded = None if target is None else load_app(target)

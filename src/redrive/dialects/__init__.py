@@ -29,8 +29,10 @@ class Dialect(Protocol):
         ...
 
 
-DIALECTS: Sequence[Dialect] = (ours, envelope, native, aws, sqs, servicebus)
-"""In the order in which they are asked."""
+DIALECTS: Sequence[Dialect] = (ours, envelope, native, sqs, aws, servicebus)
+"""In the order in which they are asked. Where SQS tells whence it has moved a message, that is the last word: what
+a service of AWS wrote into it is older, or its producer's own.
+"""
 
 
 def read(arrival: Arrival) -> Reading:

@@ -247,6 +247,31 @@ class NativeDeadLetters(Protocol):
         ...
 
 
+class LostLeases:
+    """Tells of deliveries that are no longer held, by their receipts: each once, as soon as the driver knows, and
+    none that somebody is settling, who is told by LeaseLost.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[object], None]] = []
+
+    def listen(self, listener: Callable[[object], None]) -> None:
+        """It must not raise."""
+        self._listeners.append(listener)
+
+    def tell(self, receipt: object) -> None:
+        for listener in self._listeners:
+            listener(receipt)
+
+
+@runtime_checkable
+class TellingOfLosses(Protocol):
+    """A driver that learns by itself that somebody else may have a delivery, while it is being handled."""
+
+    @property
+    def lost(self) -> LostLeases: ...
+
+
 @runtime_checkable
 class VariedQueues(Protocol):
     """A driver whose broker has queues of several kinds, which can do different things."""

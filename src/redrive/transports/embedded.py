@@ -17,7 +17,7 @@ from redrive.clock import Clock, SystemClock
 from redrive.epoch import microseconds, moment
 from redrive.errors import ConfigurationError, LeaseLost, PublishRefused, UsageError
 from redrive.group_commit import GroupCommit, explain_sqlite
-from redrive.transports import Capabilities, Delivery, Names, QueueDepth
+from redrive.transports import Capabilities, Delivery, LostLeases, Names, QueueDepth
 from redrive.transports.embedded_lease import Lease, Leases
 from redrive.transports.embedded_receiver import Receiver, Surroundings
 from redrive.transports.embedded_row import encode_message, encode_overlay
@@ -51,7 +51,8 @@ class EmbeddedTransport:
         self.capabilities = Capabilities(durable=path != MEMORY, several_processes=path != MEMORY)
         self._clock = clock or SystemClock()
         self._file = _file(path)
-        self._leases = Leases(round(lease * 1_000_000), now=self._now, extend=self._extend)
+        self.lost = LostLeases()
+        self._leases = Leases(round(lease * 1_000_000), now=self._now, extend=self._extend, lost=self.lost)
         self._around = Surroundings(self._file, self._leases, self._clock, poll)
         self._closing = asyncio.Lock()
 

@@ -5,7 +5,7 @@
    event loop's own time, for it shows that this process lives; the new end is reckoned by the broker's clock.
 3. Before each fetch the same is done if it is late by the clock, so that a process which stood still does not
    take its own messages for a dead one's.
-4. A row that somebody else has taken is not moved: the lease is lost, and its holder is told when it settles.
+4. A row that somebody else has taken is not moved: the lease is lost, and whoever handles it is told.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from redrive.transports import LostLeases
 
 
 class Holder(Protocol):
@@ -40,13 +42,19 @@ class Lease:
 
 class Leases:
     """The unsettled leases of one transport, each for `span` microseconds. `extend` moves the end of some to a
-    moment, and gives the receipts of those still held.
+    moment, and gives the receipts of those still held. `lost` is told of those that are not.
     """
 
     def __init__(
-        self, span: int, *, now: Callable[[], int], extend: Callable[[list[Lease], int], Awaitable[set[int]]]
+        self,
+        span: int,
+        *,
+        now: Callable[[], int],
+        extend: Callable[[list[Lease], int], Awaitable[set[int]]],
+        lost: LostLeases,
     ) -> None:
         self.span = span
+        self._lost = lost
         self.now = now
         self._extend = extend
         self._held: set[Lease] = set()
@@ -86,6 +94,8 @@ class Leases:
         self._renewed_at = now
         for lease in held:
             lease.lost = lease.receipt not in kept
+            if lease.lost and lease in self._held:  # it may have been settled meanwhile
+                self._lost.tell(lease)
 
     async def stop(self) -> None:
         if self._beating is not None and not self._beating.done():

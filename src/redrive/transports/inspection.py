@@ -29,6 +29,8 @@ class ExpectedQueue(msgspec.Struct, frozen=True, kw_only=True):
     """The longest delay before a retry, in seconds."""
     handled: bool = True
     """Somebody works on it; else it is only looked at."""
+    to_broker: bool = False
+    """Its dead letters are put into the broker's own queue for them, whether or not they are in a store too."""
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):

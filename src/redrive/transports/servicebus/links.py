@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from azure.servicebus import ServiceBusReceivedMessage
     from azure.servicebus.aio import ServiceBusReceiver
 
+    from redrive.transports import LostLeases
+
 POLL = 0.02
 """Seconds that the SDK reads from a line on which nothing comes, before it looks at the time."""
 _TOGETHER = 50
@@ -64,8 +66,11 @@ class Receipt:
 
     def lose(self) -> None:
         """Somebody else may have it."""
+        handled = not self._claimed and not self._lost
         self._lost = True
         self.link.forget(self)
+        if handled:  # who settles it is told by that
+            self.link.lost.tell(self)
 
 
 class _Wish(NamedTuple):
@@ -74,10 +79,13 @@ class _Wish(NamedTuple):
 
 
 class Link:
-    """`changed` is called when there is room for more."""
+    """`changed` is called when there is room for more. `lost` is told of what is handled and no longer locked."""
 
-    def __init__(self, entity: str, receiver: ServiceBusReceiver, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, entity: str, receiver: ServiceBusReceiver, changed: Callable[[], None], lost: LostLeases
+    ) -> None:
         self.entity = entity
+        self.lost = lost
         self.held: set[Receipt] = set()
         """All that is fetched, handed out or not."""
         self._receiver = receiver

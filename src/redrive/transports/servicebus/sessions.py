@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from azure.servicebus.aio import ServiceBusReceiver
 
+    from redrive.transports import LostLeases
     from redrive.transports.servicebus.receiver import Taker
 
 FREE_WITHIN = 20.0
@@ -34,8 +35,10 @@ _IDLE = 1.0
 class SessionLink(Link):
     """For one session. Locks of messages cannot be renewed in it."""
 
-    def __init__(self, entity: str, receiver: ServiceBusReceiver, changed: Callable[[], None]) -> None:
-        super().__init__(entity, receiver, changed)
+    def __init__(
+        self, entity: str, receiver: ServiceBusReceiver, changed: Callable[[], None], lost: LostLeases
+    ) -> None:
+        super().__init__(entity, receiver, changed, lost)
         self._whole = 0.0
 
     async def open(self) -> None:

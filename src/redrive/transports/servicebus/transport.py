@@ -22,7 +22,7 @@ from redrive.epoch import EPOCH, microseconds, moment
 from redrive.errors import PublishRefused, TrailTooLong, Unreachable, UsageError
 from redrive.servicebus_origin import origin_of
 from redrive.servicebus_paths import DEAD_LETTERS, parse
-from redrive.transports import Capabilities, Delivery, Names, QueueDepth
+from redrive.transports import Capabilities, Delivery, LostLeases, Names, QueueDepth
 from redrive.transports.servicebus import address as addresses
 from redrive.transports.servicebus import last_words, places
 from redrive.transports.servicebus.access import Access
@@ -75,6 +75,7 @@ class ServiceBusTransport:
         ca: str = "",
     ) -> None:
         self.names = names or Names()
+        self.lost = LostLeases()
         self._address = addresses.parse(url, connection_string)
         self._access = Access(self._address, administration=administration, ca=ca)
         self.entities = Administration(self._access)
@@ -289,10 +290,10 @@ class ServiceBusTransport:
         return FromPlace(partial(self._link, entity), prefetch)
 
     def _link(self, entity: str, changed: Callable[[], None]) -> Link:
-        return Link(entity, self._sdk_receiver(entity), changed)
+        return Link(entity, self._sdk_receiver(entity), changed, self.lost)
 
     def _session_link(self, entity: str, changed: Callable[[], None]) -> SessionLink:
-        return SessionLink(entity, self._sdk_receiver(entity, in_session=True), changed)
+        return SessionLink(entity, self._sdk_receiver(entity, in_session=True), changed, self.lost)
 
     def _sdk_receiver(self, entity: str, *, in_session: bool = False) -> ServiceBusReceiver:
         where = parse(entity)

@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from redrive.transports.sqs.client import SqsRefusal, away
+from redrive.transports.sqs.refusals import away, of_entry
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -112,10 +112,7 @@ def _outcome(number: str, done: set[str], failed: dict[str, dict[str, Any]]) -> 
         return None
     if number not in failed:
         return away("an entry of a batch was not answered")
-    told = failed[number]
-    if told.get("SenderFault", True):
-        return SqsRefusal(str(told.get("Code", "")), str(told.get("Message", "")))
-    return away(told.get("Code", "an entry of a batch failed"))
+    return of_entry(failed[number])
 
 
 def _tell(waiting: _Waiting, error: Exception | None) -> None:

@@ -1,65 +1,26 @@
-"""One client of aiobotocore, made on first use, and what SQS says in our words."""
+"""One client of aiobotocore, made on first use."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from botocore.exceptions import BotoCoreError, ClientError
 
-from redrive.errors import ConfigurationError, PublishRefused, Unreachable
+from redrive.errors import ConfigurationError, Unreachable
 from redrive.transports.sqs.fifo import is_fifo
+from redrive.transports.sqs.refusals import NO_CREDENTIALS, answered, away, without_credentials
 
 if TYPE_CHECKING:
-    from redrive.errors import RedriveError
     from redrive.transports.sqs.address import Address
 
-_MISSING = frozenset({"NonExistentQueue", "QueueDoesNotExist"})
-_DENIED = frozenset({"AccessDenied", "AccessDeniedException", "KmsAccessDenied", "AuthorizationError"})
-_STRANGERS = frozenset(
-    {
-        "ExpiredToken",
-        "InvalidAccessKeyId",
-        "InvalidClientTokenId",
-        "SignatureDoesNotMatch",
-        "UnrecognizedClientException",
-    }
-)
-_REFUSED = frozenset(
-    {
-        "InvalidAttributeValue",
-        "InvalidMessageContents",
-        "InvalidParameterValue",
-        "KmsDisabled",
-        "KmsNotFound",
-        "MessageTooLong",
-        "BatchRequestTooLong",
-        "UnsupportedOperation",
-    }
-)
-_LOST = frozenset({"InvalidIdFormat", "MessageNotInflight", "ReceiptHandleIsInvalid"})
 _CONNECTIONS = 50
-
-
-class SqsRefusal(Exception):
-    """SQS answered, and said no. `code` without what some versions of its protocol put before it."""
-
-    def __init__(self, code: str, said: str) -> None:
-        super().__init__(f"{said} ({code})" if said else code)
-        self.code = code.replace("#", ".").rpartition(".")[2]
-
-    @property
-    def is_missing(self) -> bool:
-        return self.code in _MISSING
-
-    @property
-    def is_of_receipt(self) -> bool:
-        """The message is no longer held by whoever has that receipt, or is gone."""
-        return self.code in _LOST or (self.code == "InvalidParameterValue" and "eceipt" in str(self))
+_LAST_MOMENT = 5.0
 
 
 class SqsClient:
@@ -81,6 +42,9 @@ class SqsClient:
         self._opened: AsyncExitStack | None = None
         self._client: Any = None
         self._closed = False
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     @property
     def owner(self) -> dict[str, str]:
@@ -90,30 +54,47 @@ class SqsClient:
     async def call(self, operation: str, **given: Any) -> dict[str, Any]:
         """SqsRefusal if SQS says no, Unreachable if it says nothing."""
         client = self._client or await self._open()
+        self._begun()
         try:
             answer: dict[str, Any] = await getattr(client, operation)(**given)
         except ClientError as raised:
-            raise _refusal(raised) from None
-        except (NoCredentialsError, PartialCredentialsError):
-            raise Unreachable(
-                "there are no credentials for AWS",
-                remedy="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give this machine a role",
-            ) from None
+            raise answered(raised) from None
+        except NO_CREDENTIALS as raised:
+            raise without_credentials(raised) from None
         except (BotoCoreError, OSError, TimeoutError) as raised:
             raise away(type(raised).__name__) from None
+        finally:
+            self._ended()
         return answer
 
     async def close(self) -> None:
+        """What is under way is waited for, a moment: the client would leave it without an answer, for ever."""
         self._closed = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_MOMENT):
+                await self._idle.wait()
         async with self._opening:
             opened, self._opened, self._client = self._opened, None, None
         if opened is not None:
             await opened.aclose()
 
+    def _begun(self) -> None:
+        self._check_open()
+        self._under_way += 1
+        self._idle.clear()
+
+    def _ended(self) -> None:
+        self._under_way -= 1
+        if not self._under_way:
+            self._idle.set()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unreachable("the transport is closed", remedy="open a new one")
+
     async def _open(self) -> Any:
         async with self._opening:
-            if self._closed:
-                raise Unreachable("the transport is closed", remedy="open a new one")
+            self._check_open()
             if self._client is None:
                 opened = AsyncExitStack()
                 try:
@@ -124,7 +105,11 @@ class SqsClient:
                         config=self._config,
                     )
                     self._client = await opened.enter_async_context(made)
-                    self._client.meta.events.register_first("needs-retry.sqs.SendMessageBatch", _not_unasked)
+                    events = self._client.meta.events
+                    events.register_first("needs-retry.sqs.SendMessageBatch", _not_unasked)
+                    events.register_first("needs-retry.sqs.StartMessageMoveTask", _never)
+                except (*NO_CREDENTIALS, OSError) as raised:
+                    raise without_credentials(raised) from None
                 except (BotoCoreError, ValueError) as raised:
                     raise ConfigurationError(
                         f"there is no client for SQS with these settings: {type(raised).__name__}",
@@ -146,49 +131,6 @@ def _not_unasked(
     return False
 
 
-def away(said: object) -> Unreachable:
-    return Unreachable(
-        f"SQS does not answer: {said}",
-        remedy="see that the region in broker.url, or broker.sqs.endpoint, can be reached; work goes on by itself",
-    )
-
-
-def not_sent(refusal: SqsRefusal, queue: str) -> RedriveError:
-    """Why a message is not where it should be."""
-    if refusal.code in _DENIED:
-        return PublishRefused(
-            f"SQS does not let us send to queue {queue!r}: {refusal}",
-            permanent=True,
-            remedy="allow sqs:SendMessage for it, and kms:GenerateDataKey if it is encrypted with your own key",
-        )
-    if refusal.is_missing:
-        return PublishRefused(f"there is no queue {queue!r}", permanent=True, remedy="make it: redrive setup")
-    if refusal.code in _REFUSED:
-        return PublishRefused(
-            f"SQS refused a message for queue {queue!r}: {refusal.code}",
-            permanent=True,
-            remedy="change what it refuses: see the code in the API reference of SQS",
-        )
-    return unusable(refusal)
-
-
-def unusable(refusal: SqsRefusal) -> Unreachable:
-    """Why nothing can be done now that is no message's fault."""
-    if refusal.code in _DENIED:
-        return Unreachable(
-            f"SQS does not let us: {refusal}",
-            remedy="allow what docs/sqs.md lists; work goes on by itself",
-        )
-    if refusal.code in _STRANGERS:
-        return Unreachable(
-            f"AWS does not know us: {refusal.code}", remedy="renew the credentials; work goes on by itself"
-        )
-    return away(refusal)
-
-
-def _refusal(raised: ClientError) -> SqsRefusal | Unreachable:
-    error = raised.response.get("Error", {})
-    status = raised.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if status >= 500:  # noqa: PLR2004  HTTP's own
-        return away(f"HTTP {status}")
-    return SqsRefusal(str(error.get("Code", "")), str(error.get("Message", "")))
+def _never(**_: Any) -> bool:
+    """What was begun and not answered would be refused the second time, as if it were somebody else's."""
+    return False

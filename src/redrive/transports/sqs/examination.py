@@ -28,9 +28,11 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 
     expected: ExpectedQueue
     own: QueueFacts | None
-    dead: QueueFacts | None
+    dead_name: str
+    """Where we put its dead letters, if they are put into a queue."""
+    dead: QueueFacts | None = None
     target: QueueFacts | None = None
-    """Where SQS itself moves its messages, if it is there."""
+    """Where SQS itself moves its messages, if it is there: what was set up by others has names of its own."""
     declares: bool = True
     """What is missing is made by who needs it."""
 
@@ -45,21 +47,46 @@ def _missing(looked: Looked) -> Iterator[Finding]:
     if looked.own is None:
         remedy = "run `redrive setup`" + ("; a worker makes it when it starts" if looked.declares else "")
         yield problem("queue", "does not exist: nobody can send to it", remedy, queue=looked.expected.name)
+    if looked.dead is None and looked.expected.to_broker and not looked.declares:
+        what = "does not exist, and is not made by itself: dead letters that should go there cannot"
+        remedy = "run `redrive setup`, or set sink = 'store'"
+        yield problem("queue", what, remedy, queue=looked.dead_name)
 
 
 def _kept(looked: Looked) -> Iterator[Finding]:
-    own, dead, waits = looked.own, looked.dead, looked.expected.waits
+    own, waits = looked.own, looked.expected.waits
     if own is not None and waits > longest_delay(own.retention):
         what = f"keeps messages for {own.retention} s: a retry that waits {waits:.0f} s is refused"
         yield problem("retention", what, f"{_RAISE}, or make retries sooner", queue=own.name)
-    if own is not None and dead is not None and dead.retention <= own.retention:
-        what = f"keeps messages for {dead.retention} s since they were first sent, its queue for {own.retention} s"
-        if dead.retention < own.retention:
-            what = f"{what}: some are deleted before anybody sees them"
-            yield problem("retention", what, _RAISE, queue=dead.name)
-        elif dead.retention < LONGEST_RETENTION:
-            what = f"{what}: those that come late are deleted soon after"
-            yield warn("retention", what, f"{_RAISE}, or collect them", queue=dead.name)
+    if own is None:
+        return
+    if looked.target is not None:
+        yield from _kept_moved(own, looked.target)
+    if looked.dead is not None and (own.rule is None or looked.dead.name != own.rule.queue):
+        yield from _kept_since_they_came(own, looked.dead)
+
+
+def _kept_moved(own: QueueFacts, target: QueueFacts) -> Iterator[Finding]:
+    """SQS moves a message with its age, unless in FIFO queues: there it begins anew."""
+    if own.is_fifo:
+        yield from _kept_since_they_came(own, target)
+        return
+    what = f"keeps messages for {target.retention} s since they were first sent, its queue for {own.retention} s"
+    if target.retention < own.retention:
+        what = f"{what}: some are deleted before anybody sees them"
+        yield problem("retention", what, _RAISE, queue=target.name)
+    elif target.retention == own.retention < LONGEST_RETENTION:
+        what = f"{what}: those that come late are deleted soon after"
+        yield warn("retention", what, f"{_RAISE}, or collect them", queue=target.name)
+
+
+def _kept_since_they_came(own: QueueFacts, dead: QueueFacts) -> Iterator[Finding]:
+    if dead.retention < own.retention:
+        what = (
+            f"keeps dead letters for {dead.retention} s since they came there, "
+            f"and its queue keeps messages for {own.retention} s"
+        )
+        yield warn("retention", what, f"{_RAISE}, or collect them", queue=dead.name)
 
 
 def _moved(looked: Looked) -> Iterator[Finding]:

@@ -50,11 +50,12 @@ class SqsInspector:
 
     async def _looked(self, queue: ExpectedQueue) -> Looked:
         own = await self._facts(queue.name)
-        rule = None if own is None else own.rule
+        rule, dead = None if own is None else own.rule, self._names.dead_of(queue.name)
         return Looked(
             expected=queue,
             own=own,
-            dead=await self._facts(self._names.dead_of(queue.name)),
+            dead_name=dead,
+            dead=await self._facts(dead),
             target=None if rule is None else await self._facts(rule.queue),
             declares=self._declares,
         )

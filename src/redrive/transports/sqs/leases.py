@@ -2,10 +2,11 @@
 
 1. A lease begins when its message is received and ends when the delivery is settled.
 2. Every third of its time the heartbeat makes all that is held invisible for another whole one. It beats by the
-   event loop's own time, for it shows that this process lives.
+   event loop's own time, for it shows that this process lives. It waits for no answer: a request that hangs would
+   else cost the leases of all queues.
 3. What one group of a FIFO queue is behind a lost lease is not ours either, see `lines`.
 4. SQS deletes by an old receipt without a word, whoever has the message now. So a lease that was not renewed in
-   time is lost by our own clock, and its holder is told when it settles.
+   time is lost by our own clock. Whoever handles it is told at the next beat, or when it is settled.
 5. Nothing stays invisible for more than twelve hours: then SQS refuses to renew, and the lease is lost.
 """
 
@@ -17,15 +18,20 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
+import structlog
+
 from redrive.errors import LeaseLost
-from redrive.transports.sqs.client import SqsRefusal
+from redrive.transports.sqs.refusals import SqsRefusal, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from redrive.transports import Delivery
+    from redrive.transports import Delivery, LostLeases
     from redrive.transports.sqs.queue_facts import QueueFacts
     from redrive.transports.sqs.reading import Arrived
+
+
+log = structlog.get_logger("redrive.sqs")
 
 
 class Holder(Protocol):
@@ -69,6 +75,8 @@ class Lease:
     """Somebody settles it, or has."""
     deleted: bool = False
     lost: bool = False
+    told: bool = False
+    """Whoever has it in hand knows that it is lost."""
     replaced: bool = False
     """The message that takes its place is durable."""
 
@@ -78,16 +86,32 @@ class Lease:
 
 
 class Leases:
-    """Each for `span` seconds. `hide` makes a message invisible for so many seconds from now."""
+    """Each for `span` seconds. `hide` makes a message invisible for so many seconds from now. `lost` is told of
+    those that are in hand and no longer ours.
+    """
 
     def __init__(
-        self, span: int, *, now: Callable[[], float], hide: Callable[[Lease, int], Awaitable[None]]
+        self,
+        span: int,
+        *,
+        now: Callable[[], float],
+        hide: Callable[[Lease, int], Awaitable[None]],
+        lost: LostLeases,
     ) -> None:
         self.span = span
+        self._lost = lost
         self._now = now
         self._hide = hide
         self._held: set[Lease] = set()
         self._beating: asyncio.Task[None] | None = None
+        self._renewing: set[asyncio.Task[None]] = set()
+        self._refused: dict[str, str] = {}
+        """By queue: why SQS renews no lease of it, which is told once."""
+
+    @property
+    def beat_every(self) -> float:
+        """Seconds. Two more beats come before a lease runs out."""
+        return self.span / 3
 
     def take(self, lease: Lease) -> None:
         self._held.add(lease)
@@ -150,14 +174,16 @@ class Leases:
         return [lease for lease in self._held if self.is_ours(lease)]
 
     async def renew(self) -> None:
-        for lease in [each for each in self._held if each.holder is None]:
-            self.keeps(lease)
+        for lease in [each for each in self._held if not each.claimed and not self.is_ours(each)]:
+            self._lose(lease)
         await asyncio.gather(*(self._renew(lease) for lease in self.held()), return_exceptions=True)
 
     async def stop(self) -> None:
-        if self._beating is not None and not self._beating.done():
-            self._beating.cancel()
-            await asyncio.wait({self._beating})
+        under_way = {each for each in (self._beating, *self._renewing) if each is not None and not each.done()}
+        for each in under_way:
+            each.cancel()
+        if under_way:
+            await asyncio.wait(under_way)
 
     async def _renew(self, lease: Lease) -> None:
         if lease not in self._held:  # it was given back meanwhile, and must stay visible
@@ -166,21 +192,38 @@ class Leases:
         try:
             await self._hide(lease, self.span)
         except SqsRefusal as refusal:
-            if refusal.is_of_receipt and lease in self._held:
+            if not refusal.is_of_receipt:
+                self._tell(lease.queue.name, refusal)
+            elif lease in self._held:
                 self._lose(lease)
             return
+        self._refused.pop(lease.queue.name, None)
         lease.until = max(lease.until, until)
+
+    def _tell(self, queue: str, refusal: SqsRefusal) -> None:
+        if self._refused.get(queue) != refusal.code:
+            self._refused[queue] = refusal.code
+            log.error(
+                "SQS renews no lease: others get what takes longer than broker.sqs.visibility",
+                queue=queue,
+                error=str(refusal),
+                remedy=unusable(refusal).remedy,
+            )
 
     def _lose(self, lease: Lease) -> None:
         lease.lost = True
         if lease.holder is None:
             self.settle(lease)
-        elif lease.line is not None:
+            return
+        if lease.line is not None:
             lease.line.lost(lease)
+        if not lease.told and not lease.claimed:
+            lease.told = True
+            self._lost.tell(lease)
 
     async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(self.span / 3)
-            # Two more beats come before a lease runs out; if all fail, running out is what leases are for.
-            with contextlib.suppress(Exception):
-                await self.renew()
+            await asyncio.sleep(self.beat_every)
+            renewing = asyncio.create_task(self.renew())
+            self._renewing.add(renewing)
+            renewing.add_done_callback(self._renewing.discard)

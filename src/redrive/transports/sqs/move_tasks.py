@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from redrive.errors import NotFound, Refused
+from redrive.errors import NotFound, Refused, Unreachable
 from redrive.transports.moving import Movable, Move, MoveState
-from redrive.transports.sqs.client import SqsRefusal, unusable
+from redrive.transports.sqs.refusals import SqsRefusal, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +67,13 @@ class MoveTasks:
             told = await self._client.call("start_message_move_task", SourceArn=found.arn, **paced)
         except SqsRefusal as refusal:
             raise _refused(refusal, queue) from None
-        return await self.look(Move(queue=queue, after=before, handle=str(told["TaskHandle"])))
+        except Unreachable as unanswered:
+            raise Unreachable(
+                f"nobody knows whether SQS has begun to move {queue!r} back: {unanswered}",
+                remedy=f"redrive move-back {queue} --dry-run says if a move is under way, --cancel ends it",
+            ) from None
+        # It runs from here on, whatever else fails.
+        return Move(queue=queue, after=before, handle=str(told["TaskHandle"]))
 
     async def look(self, move: Move) -> Move:
         told = await self._told(await self._facts(move.queue))

@@ -1,7 +1,8 @@
 """A message as SQS takes it: a body of text, and at most ten attributes, of which up to two are ours.
 
-Ours gets smaller before theirs does: the story of the failures first, the last error next. A body is packed only
-if it does not fit as it is, because nobody else would look into it.
+Ours gets smaller before theirs does: the story of the failures first, the last error next. A body of ours is
+packed only if it does not fit as it is, because nobody else would look into it; one of somebody else's never is:
+its consumer would not.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from redrive.aws_notice import without_notice
 from redrive.control import OURS
 from redrive.epoch import microseconds
 from redrive.errors import PublishRefused, TrailTooLong
@@ -19,6 +21,7 @@ from redrive.sqs_origin import origin_of
 from redrive.transports.sqs import attributes as attributed
 from redrive.transports.sqs import body as bodies
 from redrive.transports.sqs import note as notes
+from redrive.transports.sqs.queue_facts import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,10 +44,21 @@ class Packed(msgspec.Struct, frozen=True):
         return len(self.body.encode()) + attributed.size(self.attributes)
 
 
+def as_sent(message: Message, target: str) -> Message:
+    """Without what a service of AWS wrote on it when it gave it up, if it does not go back to where that was read:
+    there it was no dead letter, and its handler may look for it. SQS itself writes nothing on what it moves.
+    """
+    origin = origin_of(message)
+    if origin is None or origin.is_moved or origin.queue == target:
+        return message
+    headers = without_notice(message.headers)
+    return message if headers == message.headers else message.with_headers(headers)
+
+
 def pack(message: Message, note: Note, *, fits: int, as_it_came: bool = False) -> Packed:
     """Within `fits` bytes: TrailTooLong if the note's trail is what does not fit. PublishRefused for a message
-    that is too large without it, or has a header that cannot travel. `as_it_came`: without the note, if attributes
-    say everything; else no attribute of its producer's may be missing.
+    that is too large without it, or has a header that cannot travel. `as_it_came`: its body as it is, without the
+    note, if attributes say everything; else no attribute of its producer's may be missing.
     """
     try:
         return _fitting(message, note, fits, as_it_came=as_it_came)
@@ -59,19 +73,25 @@ def _fitting(message: Message, note: Note, fits: int, *, as_it_came: bool) -> Pa
     trail = len(note.trail or b"")
     if trail and packed.size - trail <= fits:
         raise TrailTooLong(fits - (packed.size - trail))
-    packed = _packed(message, note, bodies.written_smaller, as_it_came=as_it_came)
+    written = bodies.written if as_it_came else bodies.written_smaller
+    packed = _packed(message, note, written, as_it_came=as_it_came)
     if packed.size > fits and trail:
         raise TrailTooLong(max(fits - (packed.size - trail), 0))
     if packed.size > fits and note.overlay is not None and note.overlay.error is not None:
         shorter = replace(note, overlay=replace(note.overlay, error=None))
-        packed = _packed(message, shorter, bodies.written_smaller, as_it_came=as_it_came)
+        packed = _packed(message, shorter, written, as_it_came=as_it_came)
     if packed.size > fits:
-        raise PublishRefused(
-            f"a message of {packed.size} bytes is more than the queue takes",
-            permanent=True,
-            remedy=f"its MaximumMessageSize is {fits}; SQS allows 1048576 at most",
-        )
+        raise _too_large(packed.size, fits)
     return packed
+
+
+def _too_large(size: int, fits: int) -> PublishRefused:
+    grow = "" if fits >= LARGEST else f"raise its MaximumMessageSize ({fits}; SQS allows {LARGEST}), or "
+    return PublishRefused(
+        f"a message of {size} bytes, attributes included, is more than the queue takes ({fits})",
+        permanent=True,
+        remedy=f"{grow}make the message smaller by an edit",
+    )
 
 
 def _packed(message: Message, note: Note, written: Written, *, as_it_came: bool) -> Packed:

@@ -31,6 +31,11 @@ class DeadLetterRule(msgspec.Struct, frozen=True):
     def queue(self) -> str:
         return self.target.rpartition(":")[2]
 
+    @property
+    def attributes(self) -> dict[str, str]:
+        """As SQS reads them."""
+        return {POLICY: json.dumps({"deadLetterTargetArn": self.target, "maxReceiveCount": str(self.most)})}
+
     def __str__(self) -> str:
         return f"{self.queue} after {self.most} receptions"
 
@@ -92,7 +97,20 @@ class QueueSpec(msgspec.Struct, frozen=True):
     def attributes(self) -> dict[str, str]:
         """As SQS reads them."""
         told = {name: str(value) for name, value in self.arguments.items()}
-        if self.rule is not None:
-            rule = {"deadLetterTargetArn": self.rule.target, "maxReceiveCount": str(self.rule.most)}
-            told[POLICY] = json.dumps(rule)
-        return told
+        return told if self.rule is None else told | self.rule.attributes
+
+
+class RouteSpec(msgspec.Struct, frozen=True):
+    """The way of a queue's dead letters, where the queue is there and has none."""
+
+    queue: str
+    rule: DeadLetterRule
+
+    @property
+    def name(self) -> str:
+        return f"{self.queue} -> {self.rule.queue}"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """As people read them."""
+        return {POLICY: str(self.rule)}

@@ -8,11 +8,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from redrive.errors import PublishRefused
-from redrive.transports.sqs.client import SqsRefusal, not_sent, unusable
 from redrive.transports.sqs.queue_facts import QueueFacts, QueueSpec
+from redrive.transports.sqs.refusals import SqsRefusal, not_sent, not_set, unusable
 
 if TYPE_CHECKING:
     from redrive.transports.sqs.client import SqsClient
+    from redrive.transports.sqs.queue_facts import DeadLetterRule
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}|[A-Za-z0-9_-]{1,75}\.fifo")
 _THERE = frozenset({"QueueAlreadyExists", "QueueNameExists"})
@@ -69,6 +70,17 @@ class Queues:
                 remedy="SQS makes nothing for a minute under the name of a queue that was deleted: try again",
             )
         return found
+
+    async def set_rule(self, name: str, rule: DeadLetterRule) -> None:
+        """Of a queue that has none. PublishRefused if it has one by now, or SQS will not."""
+        queue = await self.facts(name)
+        if queue is None or queue.rule is not None:
+            raise PublishRefused(f"queue {name!r} has been changed meanwhile", permanent=False, remedy="try again")
+        self.forget(name)
+        try:
+            await self._client.call("set_queue_attributes", QueueUrl=queue.url, Attributes=rule.attributes)
+        except SqsRefusal as refusal:
+            raise not_set(refusal, name) from None
 
     async def found(self, name: str) -> QueueFacts | None:
         """As it was when it was last asked for. None: there is no such queue."""

@@ -1,4 +1,6 @@
-"""Looks at a queue and its dead letters, and makes what is missing. What exists is never changed."""
+"""Looks at a queue and its dead letters, and makes what is missing. Of what exists nothing is changed, but that a
+queue without a RedrivePolicy gets one: SQS would else give a message for ever to consumers that never delete it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from msgspec.structs import replace
 from redrive.errors import PublishRefused
 from redrive.transports import setup
 from redrive.transports.setup import PlainDifference, PlainExamined, PlainStep
-from redrive.transports.sqs.queue_facts import LONGEST_RETENTION, POLICY, RETENTION, DeadLetterRule, QueueSpec
+from redrive.transports.sqs.queue_facts import (
+    LONGEST_RETENTION,
+    POLICY,
+    RETENTION,
+    DeadLetterRule,
+    QueueSpec,
+    RouteSpec,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,16 +34,23 @@ async def examine(queues: Queues, name: str, dead: str, *, most: int | None) -> 
     rule = None if most is None else DeadLetterRule(target, most)
     of_dead = PlainStep("dead letters", QueueSpec(dead))
     of_own = PlainStep("messages", QueueSpec(name, rule))
-    things = (
+    things = [
         setup.found(of_dead, None if theirs is None else _kept_too_short(own, theirs)),
         setup.found(of_own, None if own is None else _astray(own, rule)),
-    )
-    return PlainExamined(name, things)
+    ]
+    if own is not None and own.rule is None and rule is not None:
+        things.append(setup.found(PlainStep("moved by SQS", RouteSpec(name, rule)), None))
+    return PlainExamined(name, tuple(things))
 
 
 async def complete(queues: Queues, examined: PlainExamined) -> PlainExamined:
-    async def create(spec: QueueSpec) -> None:
-        await queues.create(await _with_target(queues, spec))
+    async def create(spec: QueueSpec | RouteSpec) -> None:
+        if isinstance(spec, RouteSpec):
+            await queues.set_rule(spec.queue, await _with_target(queues, spec.rule))
+        elif spec.rule is None:
+            await queues.create(spec)
+        else:
+            await queues.create(replace(spec, rule=await _with_target(queues, spec.rule)))
 
     return await setup.complete(examined, create, PublishRefused)
 
@@ -48,8 +64,8 @@ def _kept_too_short(own: QueueFacts | None, dead: QueueFacts) -> Iterator[PlainD
 
 def _astray(own: QueueFacts, rule: DeadLetterRule | None) -> Iterator[PlainDifference]:
     """How often a message is received before is its owner's to choose."""
-    if rule is not None and (own.rule is None or own.rule.queue != rule.queue):
-        yield _difference(POLICY, own.rule or "none", rule)
+    if rule is not None and own.rule is not None and own.rule.queue != rule.queue:
+        yield _difference(POLICY, own.rule, rule)
 
 
 def _difference(argument: str, current: object, wanted: object) -> PlainDifference:
@@ -57,9 +73,7 @@ def _difference(argument: str, current: object, wanted: object) -> PlainDifferen
     return PlainDifference(argument, current, wanted, remedy)
 
 
-async def _with_target(queues: Queues, spec: QueueSpec) -> QueueSpec:
+async def _with_target(queues: Queues, rule: DeadLetterRule) -> DeadLetterRule:
     """Where its dead letters go has an ARN only since it was made."""
-    if spec.rule is None:
-        return spec
-    dead = await queues.ensured(spec.rule.queue)
-    return replace(spec, rule=replace(spec.rule, target=dead.arn))
+    dead = await queues.ensured(rule.queue)
+    return replace(rule, target=dead.arn)

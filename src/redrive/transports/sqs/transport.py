@@ -24,11 +24,10 @@ from redrive.clock import Clock, SystemClock, new_id
 from redrive.epoch import microseconds
 from redrive.errors import ConfigurationError, LeaseLost, PublishRefused, RedriveError, Unreachable, UsageError
 from redrive.sqs_origin import origin_of
-from redrive.transports import Capabilities, Delivery, Names, QueueDepth
+from redrive.transports import Capabilities, Delivery, LostLeases, Names, QueueDepth
 from redrive.transports.sqs import address as addresses
 from redrive.transports.sqs import fifo
-from redrive.transports.sqs.batches import AT_ONCE, Batches
-from redrive.transports.sqs.client import SqsClient, SqsRefusal, not_sent, unusable
+from redrive.transports.sqs.client import SqsClient
 from redrive.transports.sqs.delays import LONGEST_DELAY, LONGEST_HOP, LONGEST_INVISIBLE, hops_of, longest_delay
 from redrive.transports.sqs.fifo import is_fifo
 from redrive.transports.sqs.leases import Lease, Leases
@@ -36,10 +35,13 @@ from redrive.transports.sqs.lines import Lines
 from redrive.transports.sqs.mailbox import Mailbox
 from redrive.transports.sqs.move_tasks import MoveTasks
 from redrive.transports.sqs.note import Note
-from redrive.transports.sqs.packing import pack
+from redrive.transports.sqs.packing import as_sent, pack
 from redrive.transports.sqs.queues import Queues, check_name
 from redrive.transports.sqs.reading import arrived, note_of, noted_moment, unpack
+from redrive.transports.sqs.refusals import SqsRefusal, not_sent, unusable
+from redrive.transports.sqs.requests import Requests
 from redrive.transports.sqs.shelf import Pile
+from redrive.transports.sqs.system_attributes import DEDUPLICATION, GROUP, again, key_told
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from redrive.transports.sqs.shelf import Shelf
 
 _LONGEST_WAIT = 20
-_MOMENT = 0.002
 
 
 class SqsTransport:
@@ -98,9 +99,10 @@ class SqsTransport:
             patience=answer_timeout + self._wait,
         )
         self._queues = Queues(self._client, declare=declare == "missing")
-        self._leases = Leases(math.ceil(visibility), now=self._clock.monotonic, hide=self._hide)
+        self.lost = LostLeases()
+        self._leases = Leases(math.ceil(visibility), now=self._clock.monotonic, hide=self._hide, lost=self.lost)
         self._mailboxes: dict[str, Mailbox] = {}
-        self._batches: dict[tuple[str, str], Batches] = {}
+        self._requests = Requests(self._client, patience=self._leases.beat_every)
         self._used: set[str] = set()
         self._giving_back: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Lock()
@@ -116,15 +118,12 @@ class SqsTransport:
         note = self._note(message, target, delay=delay, trail=trail)
         origin = origin_of(message)
         foreign = origin is not None and not origin.ours and trail is None and delay <= 0
-        if not is_fifo(target):
-            await self._publish(target, message, note, delay=delay, as_it_came=foreign)
-            return
-        group = fifo.group_of(message)
-        told = {
-            "MessageGroupId": group,
-            "MessageDeduplicationId": fifo.deduplication_of(message) if trail is None else new_id(),
-        }
-        foreign = foreign and fifo.key_of(group) == message.key
+        message = as_sent(message, target) if foreign else message
+        told = again({} if origin is None else origin.system, message.key)
+        if is_fifo(target):
+            told[GROUP] = fifo.group_of(message)
+            told[DEDUPLICATION] = fifo.deduplication_of(message) if trail is None else new_id()
+        foreign = foreign and key_told(told) == message.key
         await self._publish(target, message, note, delay=delay, as_it_came=foreign, told=told)
 
     def receive(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
@@ -146,7 +145,8 @@ class SqsTransport:
         with self._leases.settling(lease):
             if not lease.replaced:
                 note = self._retry_note(delivery, message, delay=delay, trail=trail)
-                await self._publish(delivery.queue, message, note, delay=delay)
+                told = again(lease.arrived.system, message.key)
+                await self._publish(delivery.queue, message, note, delay=delay, told=told)
                 lease.replaced = True
             faults.point("sqs.retry_confirmed")
             await self._delete(lease)
@@ -181,8 +181,7 @@ class SqsTransport:
             await self._give_back(held)
             if self._giving_back:
                 await asyncio.wait(self._giving_back)
-            for each in self._batches.values():
-                await each.finished()
+            await self._requests.finished()
             await self._client.close()
 
     def queues(self) -> Queues:
@@ -204,16 +203,14 @@ class SqsTransport:
         note: Note,
         *,
         delay: float,
+        told: Mapping[str, Any],
         as_it_came: bool = False,
-        told: Mapping[str, str] | None = None,
     ) -> None:
-        """`told`: what a FIFO queue has to be told of it. If it is sent twice, SQS takes it once."""
+        """`told`: what SQS is told of it beside. In a FIFO queue, if it is sent twice, SQS takes it once."""
         self._check_open()
         check_name(target)
         self._used.add(self.names.home_of_dead(target) or target)
-        once = partial(
-            self._publish_once, target, message, note, delay=delay, as_it_came=as_it_came, told=told or {}
-        )
+        once = partial(self._publish_once, target, message, note, delay=delay, as_it_came=as_it_came, told=told)
         try:
             await once()
         except PublishRefused:
@@ -228,7 +225,7 @@ class SqsTransport:
         *,
         delay: float,
         as_it_came: bool,
-        told: Mapping[str, str],
+        told: Mapping[str, Any],
     ) -> None:
         queue = await self._queues.ensured(target)
         if delay > longest_delay(queue.retention):
@@ -240,8 +237,8 @@ class SqsTransport:
         packed = pack(message, note, fits=queue.max_bytes, as_it_came=as_it_came)
         faults.point("sqs.before_send")
         try:
-            entry = {**_entry(packed, 0.0 if told else delay), **told}
-            await self._batch("send_message_batch", queue).add(entry, size=packed.size)
+            entry = {**_entry(packed, 0.0 if is_fifo(target) else delay), **told}
+            await self._requests.send(queue, entry, size=packed.size)
         except SqsRefusal as refusal:
             raise not_sent(refusal, target) from None
         faults.point("sqs.sent")
@@ -396,7 +393,7 @@ class SqsTransport:
 
     async def _delete(self, lease: Lease) -> None:
         try:
-            await self._batch("delete_message_batch", lease.queue).add({"ReceiptHandle": lease.handle})
+            await self._requests.delete(lease.queue, lease.handle)
             lease.deleted = True
         except SqsRefusal as refusal:
             if refusal.is_of_receipt:
@@ -404,8 +401,7 @@ class SqsTransport:
             raise unusable(refusal) from None
 
     async def _hide(self, lease: Lease, seconds: int) -> None:
-        batch = self._batch("change_message_visibility_batch", lease.queue)
-        await batch.add({"ReceiptHandle": lease.handle, "VisibilityTimeout": seconds})
+        await self._requests.hide(lease.queue, lease.handle, seconds)
 
     async def _show(self, lease: Lease) -> None:
         """To everybody, at once."""
@@ -455,22 +451,6 @@ class SqsTransport:
         for lease in ours:
             self._leases.settle(lease)
         await asyncio.gather(*(self._show(lease) for lease in ours), return_exceptions=True)
-
-    def _batch(self, operation: str, queue: QueueFacts) -> Batches:
-        key = (operation, queue.url)
-        found = self._batches.get(key)
-        if found is None:
-            # Of a FIFO queue, what is sent first is there first, and what is given back stays so.
-            in_order = is_fifo(queue.name) and operation != "delete_message_batch"
-            at_once = 1 if in_order else AT_ONCE
-            # Somebody waits for what is sent. Nobody waits for a delete.
-            moment = 0.0 if operation == "send_message_batch" else _MOMENT
-            request = partial(self._request, operation, queue.url)
-            found = self._batches[key] = Batches(request, at_once=at_once, moment=moment)
-        return found
-
-    async def _request(self, operation: str, url: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
-        return await self._client.call(operation, QueueUrl=url, Entries=entries)
 
     # Depths.
 
