@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from redrive import control
 from redrive.clock import Clock, SystemClock, new_id
 from redrive.duration import Duration, seconds
 from redrive.errors import ConfigurationError
@@ -135,7 +136,11 @@ class App:
         key: bytes | None = None,
         delay: Duration = 0,
     ) -> Message:
-        """Sends S3's envelope; durable when it returns. The message, for its id."""
+        """Sends S3's envelope; durable when it returns. The message, for its id.
+
+        Headers of a received message may be passed on: what of them says that it is a redrive is left out, for
+        this one is none. A broker that detects duplicates by that id would throw the second of two away.
+        """
         message = Message.create(
             id=new_id(),
             sent_at=self._clock.now(),
@@ -143,7 +148,7 @@ class App:
             data=data,
             source=self.name if source is None else source,
             metadata=dict(metadata or {}),
-            headers=headers,
+            headers=control.strip(headers),
             key=key,
         )
         await self.transport.send(message, delay=seconds(delay))

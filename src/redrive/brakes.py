@@ -55,7 +55,7 @@ class Brakeman:
             return None
         remedy = getattr(error, "remedy", "")
         why = f"{str(error) or type(error).__name__}{f' ({remedy})' if remedy else ''}"
-        return f"{self._errors} publish errors in a row: {why}"
+        return f"{self._errors} publish error{'' if self._errors == 1 else 's'} in a row: {why}"
 
     async def pull(self, run: Run) -> str | None:
         """Why the run has to pause, if it has: what comes back, what waits in the target."""
