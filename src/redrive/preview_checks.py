@@ -76,9 +76,8 @@ def detour(found: Detour, overview: Overview) -> Check:
     meant = f"what is meant for {found.name!r}"
     choice = "--original-topic sends to its topic"
     if found.impossible:
-        getting = f": it has these subscriptions, {', '.join(found.readers)}" if found.readers else ""
         makes = "`redrive setup` makes the queue, for a worker of Redrive's"
-        return _stop("subscription", f"{found.impossible}{getting}; {makes}; {choice} and all who get it there")
+        return _stop("subscription", f"{found.impossible}: {makes}; {choice}, for all who get it there")
     if found.readers is not None:
         alone = f"goes to topic {found.place!r}, where by the rules of its subscriptions no other one gets it"
         return _ok("subscription", f"{meant} {alone}")

@@ -45,7 +45,7 @@ MAIL = Detour(name="events/Subscriptions/mail", place="events.mail_retry")
         (MAIL, "charge", Level.OK, "goes to 'events.mail_retry'"),
         (MAIL, "unknown", Level.WARN, "--original-topic"),
         (replace(MAIL, place="events", readers=("mail",)), "unknown", Level.OK, "goes to topic 'events'"),
-        (replace(MAIL, readers=("audit", "mail"), impossible="no queue"), "unknown", Level.STOP, "audit, mail"),
+        (replace(MAIL, readers=("audit", "mail"), impossible="no queue"), "unknown", Level.STOP, "no queue"),
         (replace(MAIL, impossible="no queue"), "unknown", Level.STOP, "--original-topic"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus._pyamqp._encode import encode_payload
 from azure.servicebus._transport._pyamqp_transport import PyamqpTransport
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from proton import (
@@ -40,6 +40,7 @@ from redrive.headers import encode_headers
 from redrive.message import Message
 from redrive.servicebus_origin import MAGIC, origin_of
 from redrive.transports.servicebus import content, origin, wire_types
+from redrive.transports.servicebus.note import Note
 from support.servicebus import sections
 
 QUEUE = "orders"
@@ -98,6 +99,7 @@ def sent(message: Message, **how: Any) -> dict[int, bytes]:
 
 
 @given(SIMPLE)
+@settings(max_examples=60)
 def test_an_application_property_of_any_type_is_read_and_sent_again_as_it_came(value: Any) -> None:
     properties = {"theirs": value, "plain": "text"}
     message = read((APPLICATION, properties), (DATA, b"{}"))
@@ -106,12 +108,14 @@ def test_an_application_property_of_any_type_is_read_and_sent_again_as_it_came(v
 
 
 @given(ANY)
+@settings(max_examples=30)
 def test_a_body_that_is_a_value_of_any_type_is_read_and_sent_again_as_it_came(value: Any) -> None:
     if value is not None:
         assert sent(read((VALUE, value)))[VALUE] == sections.section(VALUE, value)
 
 
 @given(st.lists(ANY, min_size=1, max_size=3))
+@settings(max_examples=10)
 def test_a_body_that_is_a_sequence_is_sent_again_as_it_came(values: list[Any]) -> None:
     assert sent(read((SEQUENCE, values)))[SEQUENCE] == sections.section(SEQUENCE, values)
 
@@ -218,3 +222,14 @@ def test_a_letter_that_was_stored_before_types_were_kept_is_still_read_and_sent(
     assert origin_of(message) is not None
     properties = sections.value_of(sent(message)[PROPERTIES])
     assert (properties[0], properties[3], properties[10]) == ("theirs", "placed", "s")
+
+
+@pytest.mark.parametrize("body", [(DATA, b"one"), (VALUE, {"a": uuid.UUID(int=7)}), (SEQUENCE, [1, "two"])])
+def test_a_copy_of_ours_with_any_kind_of_body_is_known_by_its_note(body: tuple[int, Any]) -> None:
+    message = read((APPLICATION, {"tenant": uuid.UUID(int=7)}), body)
+    annotated = content.pack(message, Note(place=QUEUE, trail=b"trail")).annotated
+    encoded = bytearray()
+    encode_payload(encoded, PyamqpTransport.to_outgoing_amqp_message(annotated))
+    copy, note = content.unpack(ServiceBusReceivedMessage.from_bytes(bytes(encoded)), QUEUE)
+    assert note is not None
+    assert (copy, note.trail) == (message, b"trail")

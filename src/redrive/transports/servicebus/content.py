@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from azure.servicebus import ServiceBusReceivedMessage
 
     from redrive.message import Headers
+    from redrive.servicebus_paths import EntityPath
     from redrive.transports.servicebus.note import Note
 
 log = structlog.get_logger("redrive.servicebus")
@@ -79,25 +80,24 @@ def unpack(received: ServiceBusReceivedMessage, entity: str) -> tuple[Message, N
     try:
         return _unpacked(received, entity)
     except Exception as error:  # noqa: BLE001  one message must not keep all behind it from being read
-        log.warning("message.unreadable", queue=entity, error=type(error).__name__)
+        log.warning("a message that cannot be read is taken as text", queue=entity, error=type(error).__name__)
         origin, body = origins.unreadable(received, entity)
         return _foreign(received, origin, body, ()), None
 
 
 def _unpacked(received: ServiceBusReceivedMessage, entity: str) -> tuple[Message, Note | None]:
-    origin, body = origins.read(received, entity)
     where = parse(entity)
-    place = where.parent  # what the broker dead-letters keeps the note it was sent with
-    properties = {
-        str(readable(kept(name))): value for name, value in (received.application_properties or {}).items()
-    }
-    note = notes.decode(properties.pop(notes.NAME, None), place=where.name, body=body)
+    told, body = received.application_properties or {}, origins.body_of(received)
+    note = notes.decode(told.get(notes.NAME.encode()), place=where.name, body=body)
     if note is not None:
-        return _noted(note, place, body, origin), note
+        return _noted(note, received, where, body), note
+    origin = origins.read(received, entity)
+    properties = {str(readable(kept(name))): value for name, value in told.items()}
+    for own in _DRIVERS_OWN - {FIRST_ID}:
+        properties.pop(own, None)
     first_id = properties.pop(FIRST_ID, None)
     if first_id is not None and REDRIVE_ID in properties:
         origin = origins.renamed(origin, kept(first_id))
-    properties.pop(ONLY, None)
     headers = tuple((name, readable(kept(value))) for name, value in properties.items())
     encode_headers(headers)  # what no store could keep is no message of anybody's
     return _foreign(received, origin, body, headers), None
@@ -191,17 +191,20 @@ def is_foreign(message: Message) -> bool:
     return message.properties is not None and (origin is None or not origin.ours)
 
 
-def _noted(note: Note, entity: str, body: bytes, origin: Origin) -> Message:
+def _noted(note: Note, received: ServiceBusReceivedMessage, where: EntityPath, body: bytes) -> Message:
+    """Its place is the entity's, in a subqueue too: what the broker dead-letters keeps the note it came with."""
+    path = f"{where.parent}/{where.subqueue}" if where.subqueue else where.parent
+    moved = bool(where.subscription) or origins.dead_of(received, path) is not None
     return Message(
         id=_text(note.id or b""),
-        queue=entity if note.queue is None else _text(note.queue),
+        queue=where.parent if note.queue is None else _text(note.queue),
         body=None if note.bodiless else body,
         sent_at=_moment(note.sent_at or 0),
         headers=_headers(note.headers),
         key=note.key,
         source=None if note.source is None else _text(note.source),
         overlay=note.overlay,
-        properties=_moved(note, origin) if origin.dead is not None or _came_by_topic(origin) else note.came_as,
+        properties=_moved(note, origins.read(received, path)) if moved else note.came_as,
     )
 
 

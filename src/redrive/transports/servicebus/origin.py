@@ -57,8 +57,7 @@ _BROKERS_OWN = frozenset(
 )
 
 
-def read(received: ServiceBusReceivedMessage, entity: str) -> tuple[Origin, bytes]:
-    """What it was, and its body as bytes."""
+def read(received: ServiceBusReceivedMessage, entity: str) -> Origin:
     raw = received.raw_amqp_message
     texts, typed = _properties(raw.properties)
     annotations = [(kept(name), kept(value)) for name, value in (raw.annotations or {}).items()]
@@ -66,9 +65,9 @@ def read(received: ServiceBusReceivedMessage, entity: str) -> tuple[Origin, byte
     partition = next((value for name, value in annotations if readable(name) == PARTITION_KEY), None)
     if isinstance(partition, str):
         texts["partition_key"] = partition
-    kind, body, sections = _body(raw)
+    kind, _, sections = _body(raw)
     lives: timedelta | None = received.time_to_live
-    origin = Origin(
+    return Origin(
         entity=entity,
         sequence=int(received.sequence_number or 0),
         message_id=_text(typed.get("message_id")),
@@ -81,9 +80,12 @@ def read(received: ServiceBusReceivedMessage, entity: str) -> tuple[Origin, byte
         lives=None if lives is None else lives.total_seconds(),
         body=kind,
         sections=sections,
-        dead=_dead(received, entity),
+        dead=dead_of(received, entity),
     )
-    return origin, body
+
+
+def body_of(received: ServiceBusReceivedMessage) -> bytes:
+    return _body(received.raw_amqp_message)[1]
 
 
 def write(origin: Origin, body: bytes) -> Outgoing:
@@ -157,7 +159,7 @@ def _text(value: Any) -> str:
     return "" if told is None else str(told)
 
 
-def _dead(received: ServiceBusReceivedMessage, entity: str) -> DeadLettered | None:
+def dead_of(received: ServiceBusReceivedMessage, entity: str) -> DeadLettered | None:
     """None: it is alive, as far as anybody says."""
     properties = received.application_properties or {}
     annotations = received.raw_amqp_message.annotations or {}

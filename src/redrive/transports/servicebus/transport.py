@@ -140,7 +140,8 @@ class ServiceBusTransport:
             return Landing(place=place)
         if await self._readers.is_alone(where):
             return Landing(place=where.name, readers=(where.subscription,))
-        return Landing(place=place, readers=await self._readers.of(where), impossible=_not_alone(where, place))
+        readers = await self._readers.of(where)
+        return Landing(place=place, readers=readers, impossible=_not_alone(where, place, readers))
 
     async def readers_of_origin(self, queues: Collection[str]) -> tuple[str, ...] | None:
         """The subscriptions that get what is marked for these, or may: it can depend on the message."""
@@ -226,7 +227,8 @@ class ServiceBusTransport:
     async def _send_to_subscription(self, where: EntityPath, message: Message, beside: str) -> None:
         """Of somebody else's consumer, without a queue beside it: by the topic, if nobody else gets it there."""
         if not await self._readers.is_alone(where):
-            raise PublishRefused(_not_alone(where, beside), permanent=False, remedy=_BY_THE_TOPIC)
+            why = _not_alone(where, beside, await self._readers.of(where))
+            raise PublishRefused(why, permanent=False, remedy=_BY_THE_TOPIC)
         await self._publish(where.name, message, None, only=where.subscription)
 
     async def _publish(
@@ -412,11 +414,12 @@ def _trail(received: ServiceBusReceivedMessage, entity: str, note: Note | None) 
     return last or (None if note is None else note.trail)
 
 
-def _not_alone(where: EntityPath, beside: str) -> str:
-    return (
-        f"there is no queue {beside!r}, and what goes to topic {where.name!r} for its subscription "
-        f"{where.subscription!r} would not reach that one alone"
-    )
+def _not_alone(where: EntityPath, beside: str, readers: tuple[str, ...] | None) -> str:
+    by_topic = f"what goes to topic {where.name!r} for its subscription {where.subscription!r}"
+    if readers is None:
+        return f"there is no queue {beside!r}, and nobody can tell who else would get {by_topic}"
+    named = ", ".join(readers) or "none of its subscriptions"
+    return f"there is no queue {beside!r}, and {by_topic} would not reach that one alone, but {named}"
 
 
 def _check_sendable(place: str) -> None:
