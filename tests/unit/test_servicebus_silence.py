@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import pytest
 
 from redrive.errors import Unreachable
 from redrive.message import Message
+from redrive.transports.servicebus import patience
 from redrive.transports.servicebus.batches import Batches
 from redrive.transports.servicebus.outgoing import Outgoing
 from redrive.transports.servicebus.patience import NoAnswer, Patience, within
@@ -90,6 +92,24 @@ async def test_what_swallows_its_cancellation_is_not_waited_for() -> None:
     with pytest.raises(NoAnswer):
         await within(0.01, stubborn(), grace=0.01)
     over.set()
+
+
+async def test_what_fails_as_its_asker_is_cancelled_is_no_noise() -> None:
+    """Python tells of an exception that nobody looked at."""
+    heard: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: heard.append(told))
+
+    async def fails() -> None:
+        asking.cancel()
+        raise RuntimeError("too late")
+
+    asking = asyncio.create_task(within(1, fails()))
+    await asyncio.wait({asking})
+    assert asking.cancelled()
+    await asyncio.sleep(0)
+    gc.collect()
+    assert not heard
+    assert not patience._asked
 
 
 @asynccontextmanager

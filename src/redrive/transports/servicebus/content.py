@@ -64,9 +64,8 @@ def pack(
         told = notes.encode(_told(message, note, blob))
         _check_room(properties, told, note)
         properties[notes.NAME] = bytearray(told)
-        packed.message_id = (
-            redrive_id or new_id()
-        )  # under the first one's, duplicate detection would throw a copy away
+        # Never the first one's: duplicate detection would throw a copy away.
+        packed.message_id = redrive_id or new_id()
     elif redrive_id is not None:
         properties[FIRST_ID] = _first_id(message)
         packed.message_id = redrive_id

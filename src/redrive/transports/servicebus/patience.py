@@ -33,13 +33,15 @@ class NoAnswer(AzureError):
     """Nobody knows what became of it, and what it was asked with is good for nothing more."""
 
 
-_given_up: set[asyncio.Future[Any]] = set()
+_asked: set[asyncio.Future[Any]] = set()
 """Tasks must be held by somebody until they are over."""
 
 
 async def within(seconds: float, asked: Coroutine[Any, Any, T], *, grace: float = _GRACE) -> T:
     """NoAnswer if it takes longer. `grace`: seconds for it to end when it is told to."""
     task = asyncio.ensure_future(asked)
+    _asked.add(task)
+    task.add_done_callback(_over)
     try:
         await asyncio.wait({task}, timeout=seconds)
     finally:
@@ -51,13 +53,11 @@ async def within(seconds: float, asked: Coroutine[Any, Any, T], *, grace: float 
 
 
 async def _end(task: asyncio.Future[Any], grace: float) -> None:
-    _given_up.add(task)
-    task.add_done_callback(_over)
     task.cancel()
     await asyncio.wait({task}, timeout=grace)
 
 
 def _over(task: asyncio.Future[Any]) -> None:
-    _given_up.discard(task)
+    _asked.discard(task)
     if not task.cancelled():
-        task.exception()  # nobody else looks at it
+        task.exception()  # whoever asked may have been cancelled, and not look at it
