@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
+from redrive import control
 from redrive.clock import Clock, SystemClock, new_id
 from redrive.duration import Duration, seconds
 from redrive.errors import ConfigurationError
@@ -142,7 +143,11 @@ class App:
         key: bytes | None = None,
         delay: Duration = 0,
     ) -> Message:
-        """Sends S3's envelope; durable when it returns. The message, for its id."""
+        """Sends S3's envelope; durable when it returns. The message, for its id.
+
+        Headers of a received message may be passed on: what of them says that it is a redrive is left out, for
+        this one is none. A broker that detects duplicates by that id would throw the second of two away.
+        """
         message = Message.create(
             id=new_id(),
             sent_at=self._clock.now(),
@@ -150,7 +155,7 @@ class App:
             data=data,
             source=self.name if source is None else source,
             metadata=dict(metadata or {}),
-            headers=headers,
+            headers=control.strip(headers),
             key=key,
         )
         transport = self.transport

@@ -53,7 +53,9 @@ class Brakeman:
         self._errors += 1
         if self._brakes.publish_errors is None or self._errors != self._brakes.publish_errors:
             return None
-        return f"{self._errors} publish errors in a row: {str(error) or type(error).__name__}"
+        remedy = getattr(error, "remedy", "")
+        why = f"{str(error) or type(error).__name__}{f' ({remedy})' if remedy else ''}"
+        return f"{self._errors} publish error{'' if self._errors == 1 else 's'} in a row: {why}"
 
     async def pull(self, run: Run) -> str | None:
         """Why the run has to pause, if it has: what comes back, what waits in the target."""

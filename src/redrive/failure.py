@@ -23,6 +23,8 @@ TEXT_BUDGET = 8192
 MAX_FRAMES = 64
 MAX_CHAIN = 5
 _LINE_BUDGET = 512
+UNKNOWN_HANDLER = "unknown"
+"""Of failures that other programs told of."""
 
 
 class FailureKind(StrEnum):

@@ -116,10 +116,23 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int | None = None
 
 
+class Detour(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscription that letters are for: nothing can be sent to it. They land elsewhere."""
+
+    name: str
+    place: str
+    readers: tuple[str, ...] | None = None
+    """Where they land in a topic: who gets them."""
+    impossible: str = ""
+    """Why they would land nowhere."""
+
+
 class Targets(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[Target, ...] = ()
     readers: tuple[str, ...] | None = None
     """Where letters go to their origin: who reads it; None: not known."""
+    readers_are: str = "consumer group"
+    detours: tuple[Detour, ...] = ()
     unknown: str = ""
     """Why there is nothing to tell about them."""
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from redrive.dead_letter import MAX_GENERATIONS
 from redrive.duration import short
+from redrive.failure import UNKNOWN_HANDLER
 from redrive.preview import Check, Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from redrive.letter_query import Count
-    from redrive.preview import Endings, Expired, Overview, Targets
+    from redrive.preview import Detour, Endings, Expired, Overview, Targets
 
 BACKLOG = 10_000
 """Messages that may wait in a target queue without a warning, if the plan's brakes name no other number."""
@@ -31,6 +32,7 @@ def judge(
     return (
         letters(overview),
         *_where_to(targets, to_origin=to_origin, backlog=BACKLOG if backlog is None else backlog),
+        *(detour(each, overview) for each in targets.detours),
         earlier_redrives(overview),
         generations(overview),
         edits(overview),
@@ -51,22 +53,39 @@ def letters(overview: Overview) -> Check:
 
 def _where_to(targets: Targets, *, to_origin: bool, backlog: int) -> tuple[Check, ...]:
     if to_origin and not targets.unknown:
-        return (_origin(targets.readers),)
+        return (_origin(targets.readers, targets.readers_are),)
     if targets.unknown:
         unknown = f"nothing is known about the target: {targets.unknown}"
         return (_warn("target", f"{unknown}; see `redrive doctor` before you begin"),)
     return target(targets), consumers(targets), waiting(targets, backlog)
 
 
-def _origin(readers: tuple[str, ...] | None) -> Check:
+def _origin(readers: tuple[str, ...] | None, are: str) -> Check:
     if readers is None:
-        where = "each letter goes to the exchange that its producer sent it to"
-        return _warn("target", f"{where}: which queues that reaches is not known before, so try one letter first")
+        where = f"each letter goes to the {'exchange' if are == 'queue' else 'topic'} that its producer sent it to"
+        return _warn("target", f"{where}: which {are}s that reaches is not known before, so try one letter first")
     where = "each letter goes to the topic that its producer sent it to"
     if not readers:
-        return _warn("target", f"{where}, which no consumer group has read")
-    many = f"which {len(readers)} consumer groups read" if len(readers) > 1 else "which one consumer group reads"
+        return _warn("target", f"{where}, which no {are} has read")
+    many = f"which {len(readers)} {are}s read" if len(readers) > 1 else f"which one {are} reads"
     return _warn("target", f"{where}, {many}: {', '.join(readers)}; each of them handles it again")
+
+
+def detour(found: Detour, overview: Overview) -> Check:
+    """Letters for a subscription, which nothing can be sent to."""
+    meant = f"what is meant for {found.name!r}"
+    choice = "--original-topic sends to its topic"
+    if found.impossible:
+        makes = "`redrive setup` makes the queue, for a worker of Redrive's"
+        return _stop("subscription", f"{found.impossible}: {makes}; {choice}, for all who get it there")
+    if found.readers is not None:
+        alone = f"goes to topic {found.place!r}, where by the rules of its subscriptions no other one gets it"
+        return _ok("subscription", f"{meant} {alone}")
+    beside = f"{meant} goes to {found.place!r}, which only a worker of Redrive's reads for that subscription"
+    if all(letter.handler != UNKNOWN_HANDLER for letter in overview.sample):
+        return _ok("subscription", beside)
+    remedy = f"some of these letters died with another program; if that reads the subscription, {choice}"
+    return _warn("subscription", f"{beside}: {remedy}, for all its subscriptions that have no rule against it")
 
 
 def target(targets: Targets) -> Check:

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from redrive.errors import RedriveError
-from redrive.preview import Expired, Preview, Target, Targets
+from redrive.preview import Detour, Expired, Preview, Target, Targets
 from redrive.preview_checks import judge
-from redrive.transports import OriginSending
+from redrive.transports import Detouring, OriginSending
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ async def _origin(queues: list[str], transport: Transport) -> Targets:
     if not isinstance(driver, OriginSending):
         return Targets()  # the run is refused, and says why
     try:
-        return Targets(readers=await driver.readers_of_origin(queues))
+        return Targets(readers=await driver.readers_of_origin(queues), readers_are=driver.readers_are)
     except RedriveError as error:
         return Targets(unknown=str(error))
 
@@ -89,10 +89,34 @@ async def _look_at(names: list[str], transport: Transport, inspector: Inspector 
     if not looked_at:
         return Targets()
     try:
-        queues = await (_waiting(looked_at, transport) if inspector is None else _told(looked_at, inspector))
+        detours = await _detours(looked_at, transport)
+        there = [_sought(name, detours.get(name)) for name in looked_at]
+        names = [name for name in there if name is not None]
+        queues = (
+            await (_waiting(names, transport) if inspector is None else _told(names, inspector)) if names else ()
+        )
     except RedriveError as error:  # away, or not for this user: the page says so, and the rest of it stands
         return Targets(unknown=str(error))
-    return Targets(queues=queues)
+    return Targets(queues=queues, detours=tuple(detours.values()))
+
+
+async def _detours(names: list[str], transport: Transport) -> dict[str, Detour]:
+    driver: object = transport
+    if not isinstance(driver, Detouring):
+        return {}
+    found = {name: await driver.landing_of(name) for name in names}
+    return {
+        name: Detour(name=name, place=each.place, readers=each.readers, impossible=each.impossible)
+        for name, each in found.items()
+        if each is not None
+    }
+
+
+def _sought(name: str, detour: Detour | None) -> str | None:
+    """The queue to look at. None: it would be a topic, or nothing."""
+    if detour is None:
+        return name
+    return detour.place if detour.readers is None and not detour.impossible else None
 
 
 async def _waiting(names: list[str], transport: Transport) -> tuple[Target, ...]:

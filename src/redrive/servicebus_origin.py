@@ -4,6 +4,8 @@ sending.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from redrive.origin_bytes import OriginBytes
@@ -27,10 +29,22 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message_id: str = ""
     texts: dict[str, str] = {}
     """Its properties that are texts, by the SDK's names, those that were set."""
+    typed: dict[str, Any] = {}
+    """Its properties that are no texts, by AMQP's names, as `amqp_values` keeps them."""
+    application: dict[str, Any] = {}
+    """Application properties whose types their headers do not tell, as `amqp_values` keeps them."""
+    annotations: list[tuple[Any, Any]] = []
+    """Those that its sender has set: name and value, as `amqp_values` keeps them."""
+    priority: int | None = None
+    durable: bool | None = None
     lives: float | None = None
     """Its time to live, in seconds."""
     body: str = "data"
-    """Which kind of AMQP body it was: data, value or sequence. Several sections of data have become one."""
+    """Which kind of AMQP body it was: data; text or binary, a value that is one; value, any other; sequence.
+    `unreadable`: nobody could tell. The last three are bytes of `amqp_values`' making.
+    """
+    sections: list[int] = []
+    """How long its sections of data were, if there was more than one."""
     dead: DeadLettered | None = None
     """It lay in a dead-letter queue."""
     ours: bool = False

@@ -150,6 +150,47 @@ def test_a_subscription_is_worked_on_and_collected_from_and_its_letters_reach_it
     assert (messages_in(service_bus, mail), messages_in(service_bus, audit)) == (0, 2)
 
 
+def test_letters_of_a_subscription_that_others_read_are_not_sent_where_nobody_reads_and_all_who_get_them_are_named(
+    tmp_path: Path, service_bus: EmulatorBeside
+) -> None:
+    mail, audit = "events/Subscriptions/mail", "events/Subscriptions/audit"
+    (tmp_path / "redrive.toml").write_text(service_bus.settings)
+    shop = Desk(tmp_path)
+
+    def make(emulator: Any) -> None:
+        """As others would: no queue beside the subscription."""
+        for parts, kind in (
+            (["events"], "Topic"),
+            (mail.split("/"), "Subscription"),
+            (audit.split("/"), "Subscription"),
+        ):
+            emulator.administration._make(parts, f"{kind}Description", {})
+
+    service_bus.do(make)
+
+    async def die() -> None:
+        client = ServiceBusClient.from_connection_string(service_bus.connection_string)
+        async with client, client.get_topic_sender("events") as sender:
+            await sender.send_messages(ServiceBusMessage(b'{"order": 1}'))
+            async with client.get_subscription_receiver("events", "mail") as receiver:
+                [first] = await receiver.receive_messages(max_wait_time=30)
+                await receiver.dead_letter_message(first, reason="NoCustomer")
+
+    asyncio.run(die())
+    assert shop.redrive("collect", f"{mail}/$DeadLetterQueue", "--once").code == 0
+
+    refused = shop.redrive("retry", "--queue", mail, "--yes")
+    assert refused.code == 5
+    told = " ".join(refused.err.split())
+    for words in ("subscription", "events.mail_retry", "audit, mail", "--original-topic"):
+        assert words in told
+
+    sent = shop.redrive("retry", "--queue", mail, "--yes", "--original-topic")
+    assert sent.code == 0, sent.err
+    assert "2 subscriptions read: audit, mail" in " ".join(sent.err.split())
+    assert (messages_in(service_bus, mail), messages_in(service_bus, audit)) == (1, 2)
+
+
 @pytest.mark.parametrize("sink", ["queue", "both"])
 def test_dead_letters_of_ours_can_be_service_buss_own_and_are_one_letter_each(
     tmp_path: Path, service_bus: EmulatorBeside, sink: str

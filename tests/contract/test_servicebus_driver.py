@@ -5,13 +5,16 @@ locks, and lines that are cut between a copy and the completion of what it repla
 from __future__ import annotations
 
 import asyncio
+import uuid
 from contextlib import aclosing
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
 from azure.servicebus import ServiceBusMessage
+from azure.servicebus.amqp import AmqpAnnotatedMessage
 from msgspec.structs import replace
 
 from redrive.control import RedriveTicket, read_ticket, stamp
@@ -107,6 +110,55 @@ async def test_trap_6_a_dead_letter_is_sent_back_without_its_marks_and_the_lette
     assert (await take(transport)).message.id == "theirs"
 
 
+async def test_guids_and_decimals_of_others_are_received_retried_and_sent_back_as_they_came(
+    emulator: ServiceBusEmulator, transport: ServiceBusTransport
+) -> None:
+    queue = emulator.namespace.queue(QUEUE)
+    tenant, price = uuid.UUID(int=7), Decimal("1.50")
+    theirs = AmqpAnnotatedMessage(
+        value_body={"a": tenant}, application_properties={"tenant": tenant, "price": price}
+    )
+    await sent_by_others(emulator, QUEUE, theirs)
+    [held] = queue.messages.values()
+    came = held.content
+    async with aclosing(transport.receive(QUEUE, prefetch=1)) as deliveries:
+        first = await anext(deliveries)
+        assert dict(first.message.headers) == {"tenant": str(tenant), "price": "1.50"}
+        await transport.retry(first, first.message, delay=0, trail=b"trail")
+        again = await anext(deliveries)
+        assert again.message == first.message
+        await transport.send(again.message)
+        await transport.ack(again)
+    [back] = queue.messages.values()
+    assert (back.content.application_properties, back.content.body) == (came.application_properties, came.body)
+
+
+async def test_every_copy_of_a_redrive_has_its_id_as_message_id_and_a_retry_of_it_a_new_one(
+    emulator: ServiceBusEmulator, transport: ServiceBusTransport
+) -> None:
+    """Duplicate detection knows the same redrive, sent again by whoever took it over, and not its retry."""
+    queue = emulator.namespace.queue(QUEUE)
+    ticket = RedriveTicket("redrive-1", "letter-1", 1, QUEUE)
+    stamped = message().with_headers(stamp((), ticket, b"key"))
+    await transport.send(stamped)
+    await transport.send(stamped)
+    assert [held.content.message_id for held in queue.messages.values()] == ["redrive-1"] * 2
+    first = await take(transport)
+    assert (first.message.id, first.message.headers) == ("m-1", stamped.headers)
+    await transport.retry(first, first.message, delay=0, trail=b"")
+    assert [held.content.message_id == "redrive-1" for held in queue.messages.values()] == [True, False]
+
+
+async def test_a_queue_is_one_however_its_name_is_written(
+    emulator: ServiceBusEmulator, transport: ServiceBusTransport
+) -> None:
+    emulator.namespace.queue(QUEUE)
+    await transport.send(message())
+    first = await take(transport)
+    await transport.release(first)
+    assert (await take(transport, QUEUE.upper())).identity == first.identity
+
+
 async def test_a_line_cut_between_the_copy_and_the_completion_leaves_two_of_one_identity(
     emulator: ServiceBusEmulator, transport: ServiceBusTransport
 ) -> None:
@@ -174,7 +226,7 @@ async def test_a_property_that_the_sdk_cannot_send_is_refused_and_not_left_behin
     delivery = await take(transport)
     await transport.ack(delivery)
     with pytest.raises(PublishRefused) as refused:
-        await transport.send(delivery.message.with_headers((("long", 2**40),)))
+        await transport.send(delivery.message.with_headers((("long", 2**70),)))
     assert refused.value.permanent
     assert not queue.messages
 

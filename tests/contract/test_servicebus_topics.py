@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from redrive.control import RedriveTicket, stamp
 from redrive.errors import PublishRefused
 from redrive.message import Message
-from redrive.transports import OriginSending
+from redrive.transports import Landing, OriginSending
 from redrive.transports.servicebus.topics import ONLY, Rule
 from redrive.transports.servicebus.transport import ServiceBusTransport
 from support.servicebus.clients import dead_lettered_by_others, sent_by_others
@@ -165,6 +165,41 @@ async def test_trap_7_sent_back_to_a_topic_it_reaches_the_one_subscription_whose
     assert (back.message.id, back.message.body) == ("theirs", b"placed")
     assert ONLY not in dict(back.message.headers)
     await transport.close()
+
+
+async def test_without_a_queue_beside_it_a_subscription_is_reached_by_its_topic_if_no_other_gets_it_there() -> (
+    None
+):
+    async with emulated() as emulator:
+        emulator.namespace.topic(TOPIC)
+        mail = emulator.namespace.subscription(TOPIC, "mail", wants=unmarked_or("mail"))
+        billing = emulator.namespace.subscription(TOPIC, "billing", wants=unmarked_or("billing"))
+        await sent_by_others(emulator, TOPIC, ServiceBusMessage(b"placed", message_id="theirs"))
+        await dead_lettered_by_others(emulator, MAIL, "NoCustomer", "no 17")
+        transport = await opened(emulator, mail=only("mail"), billing=EVERYTHING)
+        dead = await take(transport, f"{MAIL}/$DeadLetterQueue")
+        told = await transport.landing_of(MAIL)
+        assert told is not None
+        assert (told.readers, bool(told.impossible)) == (("billing", "mail"), True)
+        with pytest.raises(PublishRefused, match="would not reach that one alone, but billing, mail") as refused:
+            await transport.send(redriven(dead.message), queue=MAIL)
+        assert "--original-topic" in refused.value.remedy
+        await transport.close()
+        assert [len(each.messages) for each in (mail, billing)] == [0, 1]
+
+        transport = await opened(emulator, mail=only("mail"), billing=only("billing"))
+        assert await transport.landing_of(MAIL) == Landing(place=TOPIC, readers=("mail",))
+        await transport.send(redriven(dead.message), queue=MAIL)
+        await transport.close()
+        assert [len(each.messages) for each in (mail, billing)] == [1, 1]
+
+
+async def test_where_a_message_lands_is_told_before_it_is_sent(
+    emulator: ServiceBusEmulator, transport: ServiceBusTransport
+) -> None:
+    emulator.namespace.subscription(TOPIC, "mail")
+    assert await transport.landing_of(MAIL) == Landing(place="events.mail_retry")
+    assert await transport.landing_of(TOPIC) is None
 
 
 async def test_trap_7_a_subscription_without_such_a_rule_is_named_among_those_who_get_it(

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from redrive import App, DeadLetter, Delivery, Message, Retry, fixed
+from redrive.control import RedriveTicket, stamp
 from redrive.errors import ConfigurationError
 from redrive.handler import Handler, around
 from redrive.planning import plan
@@ -368,3 +369,14 @@ async def test_a_message_may_be_sent_for_later(transport: Transport) -> None:
     async with App("checkout", transport=transport) as app:
         await app.send("orders", {}, delay="1h")
         assert (await transport.depths())["orders"].delayed == 1
+
+
+async def test_headers_that_are_passed_on_do_not_make_another_message_a_redrive() -> None:
+    class Recording:
+        async def send(self, message: Message, *, delay: float) -> None:
+            assert (message.queue, delay) == ("receipts", 0)
+
+    app = App("shop")
+    app._transport = cast("Any", Recording())
+    received = stamp((("tenant", "acme"),), RedriveTicket("redrive-1", "letter-1", 1, "orders"), b"key")
+    assert (await app.send("receipts", {}, headers=received)).headers == (("tenant", "acme"),)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
+from msgspec.structs import replace
 
 from redrive.letter_query import Count
-from redrive.preview import Check, Endings, Expired, Level, Overview, Target, Targets
+from redrive.preview import Check, Detour, Endings, Expired, Level, Overview, Target, Targets
 from redrive.preview_checks import BACKLOG, judge
 
 FINE = Targets(queues=(Target(name="orders", exists=True, consumers=2, waiting=5),))
@@ -31,6 +34,34 @@ def test_a_run_without_a_danger_is_ok_in_everything() -> None:
 
     assert {each.level for each in found} == {Level.OK}
     assert len({each.name for each in found}) == len(found) == 10
+
+
+MAIL = Detour(name="events/Subscriptions/mail", place="events.mail_retry")
+
+
+@pytest.mark.parametrize(
+    ("detour", "handler", "level", "words"),
+    [
+        (MAIL, "charge", Level.OK, "goes to 'events.mail_retry'"),
+        (MAIL, "unknown", Level.WARN, "--original-topic"),
+        (replace(MAIL, place="events", readers=("mail",)), "unknown", Level.OK, "goes to topic 'events'"),
+        (replace(MAIL, readers=("audit", "mail"), impossible="no queue"), "unknown", Level.STOP, "no queue"),
+        (replace(MAIL, impossible="no queue"), "unknown", Level.STOP, "--original-topic"),
+    ],
+)
+def test_where_letters_for_a_subscription_land_is_told(
+    detour: Detour, handler: str, level: Level, words: str
+) -> None:
+    overview = an_overview(sample=(SimpleNamespace(handler=handler),))
+    told = check("subscription", overview, targets=replace(FINE, detours=(detour,)))
+    assert told.level is level
+    assert words in told.text
+
+
+def test_who_gets_what_goes_to_a_topic_are_called_what_they_are() -> None:
+    targets = Targets(readers=("audit", "mail"), readers_are="subscription")
+    found = judge(an_overview(), targets, to_origin=True)
+    assert any("which 2 subscriptions read: audit, mail" in each.text for each in found)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ class RunOptions:
         typer.Option(
             "--original-exchange",
             "--original-topic",
-            help="To the first exchange and all queues bound there; Kafka: to the first topic, for all groups.",
+            help="To the first exchange and all its queues; Kafka, Service Bus: the first topic and its readers.",
         ),
     ] = False
     reason: Annotated[str, _option("--reason", "-r", metavar="TEXT", help_="Why: the run keeps it.")] = ""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from redrive.dialects import aws, envelope, native, ours, servicebus, sqs
-from redrive.dialects.arrival import UNKNOWN_HANDLER, Arrival, Reading, one_failure
-from redrive.failure import FailureKind
+from redrive.dialects.arrival import Arrival, Reading, one_failure
+from redrive.failure import UNKNOWN_HANDLER, FailureKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

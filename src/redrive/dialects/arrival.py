@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from redrive.failure import TEXT_BUDGET, Failure, FailureKind, Frame, Raised
+from redrive.failure import TEXT_BUDGET, UNKNOWN_HANDLER, Failure, FailureKind, Frame, Raised
 from redrive.message import Message, cut
 
-UNKNOWN_HANDLER = "unknown"
 MOST_ATTEMPTS = 1_000_000
 """Beyond any real number: what came over the wire must not overflow where it is counted."""
 

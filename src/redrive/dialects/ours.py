@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from redrive.dialects.arrival import UNKNOWN_HANDLER, Arrival, Reading, one_failure
-from redrive.failure import FailureKind, decode_trail, identity_in
+from redrive.dialects.arrival import Arrival, Reading, one_failure
+from redrive.failure import UNKNOWN_HANDLER, FailureKind, decode_trail, identity_in
 from redrive.message import cut
 
 if TYPE_CHECKING:

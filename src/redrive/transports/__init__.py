@@ -207,6 +207,9 @@ class Transport(Protocol):
 class OriginSending(Protocol):
     """A driver whose broker routes: a message can go where its producer sent it, and not only to one queue."""
 
+    readers_are: str
+    """What those are called that `readers_of_origin` names."""
+
     async def send_to_origin(self, message: Message) -> None:
         """As `send`, to every queue that the message's first exchange has for it, or to everybody who reads its
         first topic. PublishRefused if that is not known or gone.
@@ -215,6 +218,26 @@ class OriginSending(Protocol):
 
     async def readers_of_origin(self, queues: Collection[str]) -> tuple[str, ...] | None:
         """Who gets messages of these queues that are sent to their origin; None: the broker does not tell."""
+        ...
+
+
+class Landing(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a message really goes."""
+
+    place: str
+    """The queue or topic that takes it."""
+    readers: tuple[str, ...] | None = None
+    """Of a topic: who gets it there. None: it is a queue, or nobody can tell."""
+    impossible: str = ""
+    """Why nothing would take it."""
+
+
+@runtime_checkable
+class Detouring(Protocol):
+    """A driver with names that can be read from and not sent to."""
+
+    async def landing_of(self, queue: str) -> Landing | None:
+        """Of somebody's message that is sent to this name. None: there."""
         ...
 
 

@@ -8,11 +8,14 @@ from azure.servicebus.aio import ServiceBusClient
 
 if TYPE_CHECKING:
     from azure.servicebus import ServiceBusMessage
+    from azure.servicebus.amqp import AmqpAnnotatedMessage
 
     from support.servicebus.emulator import ServiceBusEmulator
 
 
-async def sent_by_others(emulator: ServiceBusEmulator, place: str, *messages: ServiceBusMessage) -> None:
+async def sent_by_others(
+    emulator: ServiceBusEmulator, place: str, *messages: ServiceBusMessage | AmqpAnnotatedMessage
+) -> None:
     """To a queue or a topic: the same by another name."""
     client = ServiceBusClient.from_connection_string(emulator.connection_string)
     async with client, client.get_queue_sender(place) as sender:

@@ -42,8 +42,8 @@ export const redrive = {
     own: 'The queue each letter died in',
     other: 'Another queue',
     queue: 'Name of the queue',
-    origin: 'The exchange its producer used',
-    originWarning: 'RabbitMQ alone. It reaches every queue that is bound there, also those where the message was handled well. Try one letter first.',
+    origin: 'The exchange or topic its producer used',
+    originWarning: 'It reaches everybody who reads there, also those who handled the message well. Try one letter first.',
     missing: 'Name the queue.',
   },
   pace: {

@@ -42,9 +42,8 @@ export const redrive: typeof en = {
     own: 'A fila em que cada mensagem morreu',
     other: 'Outra fila',
     queue: 'Nome da fila',
-    origin: 'A exchange que o produtor usou',
-    originWarning:
-      'Só no RabbitMQ. Alcança toda fila ligada a ela, também as que já trataram bem a mensagem. Tente antes com uma só.',
+    origin: 'A exchange ou o tópico que o produtor usou',
+    originWarning: 'Alcança todos que leem ali, também quem já tratou bem a mensagem. Tente antes com uma só.',
     missing: 'Diga o nome da fila.',
   },
   pace: {

@@ -127,6 +127,8 @@ class KafkaTransport:
             return False  # `send` raises it again
         return True
 
+    readers_are = "consumer group"
+
     async def send_to_origin(self, message: Message) -> None:
         """To its first topic, which every group of that topic reads."""
         origin = origin_of(message)

@@ -183,6 +183,8 @@ class RabbitTransport:
         else:
             receipt.tags.ack(receipt.tag)
 
+    readers_are = "queue"
+
     async def send_to_origin(self, message: Message) -> None:
         """As its producer did: to the exchange it was first published to, and so to every queue bound there."""
         origin = published_as(message)

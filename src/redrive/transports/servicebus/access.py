@@ -26,11 +26,12 @@ class Access:
     identity, `az login`.
 
     `administration`: HOST:PORT of the HTTPS side, where it is not the namespace's own; `ca`: whom both sides trust
-    beside the usual authorities.
+    beside the usual authorities; `attempt`: seconds for one attempt at something, with AMQP.
     """
 
-    def __init__(self, address: Address, *, administration: str = "", ca: str = "") -> None:
+    def __init__(self, address: Address, *, administration: str = "", ca: str = "", attempt: float = 10.0) -> None:
         self.address = address
+        self._again = {**_AGAIN, "try_timeout": attempt}
         self._administration = administration or address.host
         self._trusted: dict[str, Any] = {"connection_verify": ca} if ca else {}
         self._identity: DefaultAzureCredential | None = None
@@ -38,9 +39,9 @@ class Access:
     def messages(self) -> ServiceBusClient:
         if self.address.policy:
             string = self.address.connection_string
-            return ServiceBusClient.from_connection_string(string, **self._trusted, **_AGAIN)
+            return ServiceBusClient.from_connection_string(string, **self._trusted, **self._again)
         plain: dict[str, Any] = {"use_tls": False} if self.address.emulator else {}
-        return ServiceBusClient(self.address.host, self._credential(), **self._trusted, **plain, **_AGAIN)
+        return ServiceBusClient(self.address.host, self._credential(), **self._trusted, **plain, **self._again)
 
     def entities(self) -> ServiceBusAdministrationClient:
         from azure.servicebus.aio.management import (  # noqa: PLC0415  it is slow to import, and few ask

@@ -30,6 +30,13 @@ class NoIdentity(Unreachable):
         )
 
 
+class NoSuchEntity(PublishRefused):
+    def __init__(self, entity: str) -> None:
+        super().__init__(
+            f"there is no queue or topic {entity!r}", permanent=False, remedy="make it, or run `redrive setup`"
+        )
+
+
 class TooLarge(PublishRefused):
     def __init__(self, entity: str) -> None:
         super().__init__(
@@ -47,9 +54,7 @@ def of_settling(error: Exception) -> RedriveError:
 
 def of_sending(error: Exception, entity: str) -> RedriveError:
     if isinstance(error, MessagingEntityNotFoundError):
-        return PublishRefused(
-            f"there is no queue or topic {entity!r}", permanent=False, remedy="make it, or run `redrive setup`"
-        )
+        return NoSuchEntity(entity)
     if isinstance(error, MessageSizeExceededError):
         return TooLarge(entity)
     if isinstance(error, ServiceBusQuotaExceededError | MessagingEntityDisabledError):

@@ -1,22 +1,25 @@
-"""A message as one of Service Bus, and back. Total: whatever arrives is a message (R28)."""
+"""A message as one of Service Bus, and back. `unpack` is total: whatever the SDK hands out is a message (R28)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from azure.servicebus import ServiceBusMessage
+import structlog
 from msgspec.structs import replace
 
 from redrive.clock import new_id
 from redrive.control import REDRIVE_ID
 from redrive.epoch import EPOCH, microseconds, moment
 from redrive.errors import PublishRefused, TrailTooLong
-from redrive.headers import decode_headers, encode_headers, header
+from redrive.headers import decode_headers, encode_headers
 from redrive.message import Message
 from redrive.servicebus_origin import Origin, decode, origin_of, properties_of
 from redrive.servicebus_paths import parse
 from redrive.transports.servicebus import note as notes
 from redrive.transports.servicebus import origin as origins
+from redrive.transports.servicebus.amqp_values import guessed, kept, readable, sendable
+from redrive.transports.servicebus.outgoing import Outgoing
+from redrive.transports.servicebus.times import enqueued
 from redrive.transports.servicebus.topics import ONLY
 
 if TYPE_CHECKING:
@@ -25,7 +28,10 @@ if TYPE_CHECKING:
     from azure.servicebus import ServiceBusReceivedMessage
 
     from redrive.message import Headers
+    from redrive.servicebus_paths import EntityPath
     from redrive.transports.servicebus.note import Note
+
+log = structlog.get_logger("redrive.servicebus")
 
 DEAD_LETTER_PROPERTIES = frozenset({"DeadLetterReason", "DeadLetterErrorDescription"})
 """Kept on what is sent again, they would make its next reader take it for dead (ServiceBusExplorer#344)."""
@@ -36,18 +42,19 @@ _LONGEST_ID = 128
 _LONGEST_PROPERTY = 32_767
 _ALL_PROPERTIES = 60_000
 """Service Bus takes 64 KiB, its own included; beyond it dead-letters a message itself (HeaderSizeExceeded)."""
-_SIMPLE = (str, bytes, bool, float)
-_32_BITS = range(-(2**31), 2**31)
-"""The SDK sends no longer integers as properties."""
+_NESTED = frozenset({"LIST", "ARRAY", "MAP"})
+"""No types of an application property."""
 
 
-def pack(message: Message, note: Note | None, *, only: str | None = None) -> ServiceBusMessage:
+def pack(
+    message: Message, note: Note | None, *, only: str | None = None, redrive_id: str | None = None
+) -> Outgoing:
     """PublishRefused for what cannot travel, TrailTooLong if it is the note's trail. Without a note: as its
     producer sent it, but for the marks of a redrive, and of the one subscription that shall have it.
     """
     try:
         headers = tuple(pair for pair in message.headers if pair[0] not in _DRIVERS_OWN)
-        properties = _simple(headers, all_of_them=note is None)
+        properties = _simple(headers, origin_of(message), all_of_them=note is None)
         blob = encode_headers(headers)  # TypeError for what no broker could carry
         packed = _bare(message)
     except (TypeError, ValueError) as error:
@@ -57,47 +64,63 @@ def pack(message: Message, note: Note | None, *, only: str | None = None) -> Ser
         told = notes.encode(_told(message, note, blob))
         _check_room(properties, told, note)
         properties[notes.NAME] = bytearray(told)
-        packed.message_id = new_id()  # a copy under the first one's id is what duplicate detection throws away
-    elif (redrive_id := header(headers, REDRIVE_ID)) is not None:
-        properties[FIRST_ID] = _sendable_id(message.id)
-        packed.message_id = str(redrive_id)
+        # Never the first one's: duplicate detection would throw a copy away.
+        packed.message_id = redrive_id or new_id()
+    elif redrive_id is not None:
+        properties[FIRST_ID] = _first_id(message)
+        packed.message_id = redrive_id
     if only is not None:
         properties[ONLY] = only
-    packed.application_properties = properties
+    packed.properties = properties
     return packed
 
 
 def unpack(received: ServiceBusReceivedMessage, entity: str) -> tuple[Message, Note | None]:
-    origin, body = origins.read(received, entity)
+    try:
+        return _unpacked(received, entity)
+    except Exception as error:  # noqa: BLE001  one message must not keep all behind it from being read
+        log.warning("a message that cannot be read is taken as text", queue=entity, error=type(error).__name__)
+        origin, body = origins.unreadable(received, entity)
+        return _foreign(received, origin, body, ()), None
+
+
+def _unpacked(received: ServiceBusReceivedMessage, entity: str) -> tuple[Message, Note | None]:
     where = parse(entity)
-    place = where.parent  # what the broker dead-letters keeps the note it was sent with
-    properties = {_text(name): value for name, value in (received.application_properties or {}).items()}
-    note = notes.decode(properties.pop(notes.NAME, None), place=where.name, body=body)
+    told, body = received.application_properties or {}, origins.body_of(received)
+    note = notes.decode(told.get(notes.NAME.encode()), place=where.name, body=body)
     if note is not None:
-        return _noted(note, place, body, origin), note
+        return _noted(note, received, where, body), note
+    origin = origins.read(received, entity)
+    properties = {str(readable(kept(name))): value for name, value in told.items()}
+    for own in _DRIVERS_OWN - {FIRST_ID}:
+        properties.pop(own, None)
     first_id = properties.pop(FIRST_ID, None)
-    if isinstance(first_id, bytes) and REDRIVE_ID in properties:
-        origin = replace(origin, message_id=_text(first_id))
-    properties.pop(ONLY, None)
+    if first_id is not None and REDRIVE_ID in properties:
+        origin = origins.renamed(origin, kept(first_id))
+    headers = tuple((name, readable(kept(value))) for name, value in properties.items())
+    encode_headers(headers)  # what no store could keep is no message of anybody's
+    return _foreign(received, origin, body, headers), None
+
+
+def _foreign(received: ServiceBusReceivedMessage, origin: Origin, body: bytes, headers: Headers) -> Message:
     session = origin.texts.get("session_id")
-    foreign = Message(
-        id=origin.message_id or f"{entity}-{origin.sequence}",
-        queue=entity,
+    return Message(
+        id=origin.message_id or f"{origin.entity}-{origin.sequence}",
+        queue=origin.entity,
         body=body,
-        sent_at=received.enqueued_time_utc or EPOCH,
-        headers=tuple((name, _readable(value)) for name, value in properties.items()),
+        sent_at=enqueued(received) or EPOCH,
+        headers=headers,
         key=None if session is None else _bytes(session),
         properties=properties_of(origin),
     )
-    return foreign, None
 
 
-def _put_in_session(packed: ServiceBusMessage, key: bytes | None) -> None:
+def _put_in_session(packed: Outgoing, key: bytes | None) -> None:
     """The key is the session, where it can be one."""
     session = session_of(key)
-    if session is None or session == packed.session_id:
+    if session is None or session == packed.session:
         return
-    packed.session_id = session
+    packed.session = session
     if packed.partition_key is not None:
         packed.partition_key = session  # Service Bus wants them alike
 
@@ -119,11 +142,14 @@ def _check_room(properties: dict[str | bytes, Any], told: bytes, note: Note) -> 
 
 def _size(value: Any) -> int:
     """About, in bytes on the wire."""
-    return len(_bytes(value)) if isinstance(value, str) else len(value) if isinstance(value, bytearray) else 9
+    told = value["VALUE"] if isinstance(value, dict) else value
+    return len(_bytes(told)) if isinstance(told, str) else len(told) if isinstance(told, bytes | bytearray) else 17
 
 
-def _sendable_id(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
+def _first_id(message: Message) -> Any:
+    origin = origin_of(message)
+    typed = None if origin is None else origin.typed.get("message_id")
+    return message.id.encode("utf-8", "backslashreplace").decode() if typed is None else sendable(typed)
 
 
 def session_of(key: bytes | None) -> str | None:
@@ -134,11 +160,11 @@ def session_of(key: bytes | None) -> str | None:
     return session if 0 < len(session) <= _LONGEST_ID else None
 
 
-def _bare(message: Message) -> ServiceBusMessage:
+def _bare(message: Message) -> Outgoing:
     origin = origin_of(message)
     if origin is not None and not origin.ours:
         return origins.write(origin, message.body or b"")
-    packed = ServiceBusMessage(message.body or b"")
+    packed = Outgoing.of_bytes(message.body or b"")
     if len(message.id) <= _LONGEST_ID and message.id.isascii() and message.id.isprintable():
         packed.message_id = message.id
     return packed
@@ -164,17 +190,20 @@ def is_foreign(message: Message) -> bool:
     return message.properties is not None and (origin is None or not origin.ours)
 
 
-def _noted(note: Note, entity: str, body: bytes, origin: Origin) -> Message:
+def _noted(note: Note, received: ServiceBusReceivedMessage, where: EntityPath, body: bytes) -> Message:
+    """Its place is the entity's, in a subqueue too: what the broker dead-letters keeps the note it came with."""
+    path = f"{where.parent}/{where.subqueue}" if where.subqueue else where.parent
+    moved = bool(where.subscription) or origins.dead_of(received, path) is not None
     return Message(
         id=_text(note.id or b""),
-        queue=entity if note.queue is None else _text(note.queue),
+        queue=where.parent if note.queue is None else _text(note.queue),
         body=None if note.bodiless else body,
         sent_at=_moment(note.sent_at or 0),
         headers=_headers(note.headers),
         key=note.key,
         source=None if note.source is None else _text(note.source),
         overlay=note.overlay,
-        properties=_moved(note, origin) if origin.dead is not None or _came_by_topic(origin) else note.came_as,
+        properties=_moved(note, origins.read(received, path)) if moved else note.came_as,
     )
 
 
@@ -191,26 +220,36 @@ def _moved(note: Note, origin: Origin) -> bytes:
     return note.came_as if first is None else properties_of(replace(first, dead=origin.dead))
 
 
-def _simple(headers: Headers, *, all_of_them: bool) -> dict[str | bytes, Any]:
+def _simple(headers: Headers, origin: Origin | None, *, all_of_them: bool) -> dict[str | bytes, Any]:
     """What others can read of them; a note has all. Without one, ValueError for what would be left behind."""
-    kept = [pair for pair in headers if pair[0] not in DEAD_LETTER_PROPERTIES]
-    hard = [name for name, value in kept if not _is_simple(name, value)]
-    if all_of_them and hard:
-        raise ValueError(f"the SDK of Service Bus cannot send the application property {hard[0]!r}")
-    return {name: _untouched(value) for name, value in kept if name not in hard}
+    properties: dict[str | bytes, Any] = {}
+    for name, value in headers:
+        if name in DEAD_LETTER_PROPERTIES:
+            continue
+        try:
+            properties[_sendable_name(name)] = _sendable_property(name, value, origin)
+        except ValueError as error:
+            properties.pop(name, None)
+            if all_of_them:
+                raise ValueError(f"the application property {name!r} cannot be sent: {error}") from None
+    return properties
 
 
-def _untouched(value: Any) -> Any:
-    """The SDK makes text of bytes that it sends as properties, and fails if they are none; not of a bytearray."""
-    return bytearray(value) if isinstance(value, bytes) else value
+def _sendable_property(name: str, value: Any, origin: Origin | None) -> Any:
+    """With the type that it came with, unless somebody has changed it since."""
+    came = None if origin is None else origin.application.get(name)
+    same = came is not None and encode_headers(((name, readable(came)),)) == encode_headers(((name, value),))
+    stored = came if same else guessed(value)
+    if isinstance(stored, list) and stored[0] in _NESTED:
+        raise ValueError("Service Bus takes no lists and maps there")
+    return sendable(stored)
 
 
-def _is_simple(name: str, value: Any) -> bool:
-    try:
-        (name + value if isinstance(value, str) else name).encode()
-    except UnicodeEncodeError:
-        return False
-    return bool(name) and (isinstance(value, _SIMPLE) or (isinstance(value, int) and value in _32_BITS))
+def _sendable_name(name: str) -> str:
+    if not name:
+        raise ValueError("it has no name")
+    name.encode()  # UnicodeEncodeError is a ValueError
+    return name
 
 
 def _headers(stored: bytes) -> Headers:
@@ -218,16 +257,6 @@ def _headers(stored: bytes) -> Headers:
         return decode_headers(stored)
     except ValueError:
         return ()
-
-
-def _readable(value: Any) -> Any:
-    """The SDK gives text as bytes."""
-    if not isinstance(value, bytes):
-        return value
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value
 
 
 def _text(value: bytes | str) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Collection
 
     from redrive.transports import Delivery
+    from redrive.transports.servicebus.patience import Patience
 
 _WAIT = 0.2
 """Seconds of one call to the SDK while nothing comes, and so how long closing may take."""
@@ -109,11 +110,13 @@ class Receiver:
         prefetch: int,
         from_where: Collection[Fetching],
         read: Callable[[str, Receipt], Delivery],
+        patience: Patience,
     ) -> None:
         self.queue = queue
         self._prefetch = prefetch
         self._from_where = from_where
         self._read = read
+        self._patience = patience
         self._arrived: deque[Receipt] = deque()
         self._woken = asyncio.Event()
         self._why: Exception | None = None
@@ -180,7 +183,11 @@ class Receiver:
 
     async def _end(self) -> None:
         if self._fetching:
-            await asyncio.wait(self._fetching)
+            _, stuck = await asyncio.wait(self._fetching, timeout=self._patience.end)
+            for each in stuck:
+                each.cancel()  # what it may have locked comes again when the lock is over
+            if stuck:
+                await asyncio.wait(stuck, timeout=self._patience.end)
         arrived, self._arrived = list(self._arrived), deque()
         await self._give_back(arrived)
         for link in self.links:

@@ -15,18 +15,18 @@ from azure.core.exceptions import AzureError
 from azure.servicebus.exceptions import OperationTimeoutError
 
 from redrive.transports.servicebus.client_errors import LOST
-from redrive.transports.servicebus.links import Link, Receipt, is_late, seconds_until
+from redrive.transports.servicebus.links import Link, Receipt
+from redrive.transports.servicebus.locks import Lock
+from redrive.transports.servicebus.patience import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from azure.servicebus.aio import ServiceBusReceiver
-
-    from redrive.transports import LostLeases
     from redrive.transports.servicebus.receiver import Taker
 
-FREE_WITHIN = 20.0
-"""Seconds that the broker waits for a session to become free, before it is asked again."""
+FREE_WITHIN = 8.0
+"""Seconds that the broker waits for a session to become free, before it is asked again: less than the patience for
+one attempt at anything (`Patience.attempt`)."""
 _AT_ONCE = 8
 """Each has a connection of its own."""
 _IDLE = 1.0
@@ -35,15 +35,12 @@ _IDLE = 1.0
 class SessionLink(Link):
     """For one session. Locks of messages cannot be renewed in it."""
 
-    def __init__(
-        self, entity: str, receiver: ServiceBusReceiver, changed: Callable[[], None], lost: LostLeases
-    ) -> None:
-        super().__init__(entity, receiver, changed, lost)
-        self._whole = 0.0
+    _lock: Lock | None = None
+    """The session's."""
 
     async def open(self) -> None:
         await super().open()
-        self._whole = seconds_until(self._receiver.session.locked_until_utc)
+        self._lock = Lock(self.clock, self._receiver.session.locked_until_utc)
 
     def lose(self) -> None:
         """Somebody else may have the session, with all its messages."""
@@ -57,14 +54,16 @@ class SessionLink(Link):
         await self._renew_session()
 
     async def _renew_session(self) -> None:
-        async with self._turns:
-            await self._receiver.session.renew_lock()
+        await within(self._patience.answer, self._receiver.session.renew_lock())
+        if self._lock is not None:
+            self._lock.renewed()
 
-    async def _renew_what_is_late(self) -> None:
-        if not is_late(self._receiver.session.locked_until_utc, self._whole):
+    async def renew_what_is_late(self) -> None:
+        if self._lock is None or not self._lock.is_late():
             return
         try:
-            await self._renew_session()
+            async with self._turns:
+                await self._renew_session()
         except (*LOST, ValueError):
             self.lose()
         except AzureError:

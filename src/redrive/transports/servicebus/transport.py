@@ -18,37 +18,45 @@ from msgspec.structs import replace
 
 from redrive import faults
 from redrive.clock import Clock, SystemClock
+from redrive.control import REDRIVE_ID
 from redrive.epoch import EPOCH, microseconds, moment
 from redrive.errors import PublishRefused, TrailTooLong, Unreachable, UsageError
+from redrive.headers import header
 from redrive.servicebus_origin import origin_of
 from redrive.servicebus_paths import DEAD_LETTERS, parse
-from redrive.transports import Capabilities, Delivery, LostLeases, Names, QueueDepth
+from redrive.transports import Capabilities, Delivery, Landing, LostLeases, Names, QueueDepth
 from redrive.transports.servicebus import address as addresses
-from redrive.transports.servicebus import last_words, places
+from redrive.transports.servicebus import last_words, places, wire_types
 from redrive.transports.servicebus.access import Access
 from redrive.transports.servicebus.administration import Administration
 from redrive.transports.servicebus.batches import Batches
-from redrive.transports.servicebus.client_errors import TooLarge
+from redrive.transports.servicebus.client_errors import NoSuchEntity, TooLarge
 from redrive.transports.servicebus.content import is_foreign, pack, session_of, unpack
 from redrive.transports.servicebus.links import POLL, Link, Receipt
 from redrive.transports.servicebus.note import Note
+from redrive.transports.servicebus.patience import Patience, within
+from redrive.transports.servicebus.readers import Readers
 from redrive.transports.servicebus.receiver import Fetching, FromPlace, Receiver
 from redrive.transports.servicebus.sessions import FREE_WITHIN, FromSessions, SessionLink
-from redrive.transports.servicebus.topics import gets
+from redrive.transports.servicebus.times import enqueued
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Collection, Mapping
     from datetime import datetime
 
-    from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
-    from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
+    from azure.servicebus import ServiceBusReceivedMessage
+    from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 
     from redrive.message import Message
     from redrive.servicebus_paths import EntityPath
     from redrive.transports.servicebus.counts import Count, Counts
-    from redrive.transports.servicebus.topics import Rule, Topics
+    from redrive.transports.servicebus.outgoing import Outgoing
+    from redrive.transports.servicebus.topics import Topics
 
-_RULES_HOLD = 10.0
+_BY_THE_TOPIC = (
+    "`redrive setup` makes the queue, if a worker of Redrive's reads the subscription; --original-topic sends to "
+    "the topic, for all of its subscriptions that have no rule against it"
+)
 _SPARE = 64
 """Bytes that a trail's length and its place in a message may take beside its own."""
 
@@ -59,6 +67,7 @@ class ServiceBusTransport:
     `Access`.
     """
 
+    readers_are = "subscription"
     capabilities = Capabilities(ordered=False, clean_release=False, exact_depths=False, by_requests=True)
 
     def __init__(
@@ -73,18 +82,19 @@ class ServiceBusTransport:
         connection_string: str = "",
         administration: str = "",
         ca: str = "",
+        patience: Patience | None = None,
     ) -> None:
+        wire_types.install()
         self.names = names or Names()
         self.lost = LostLeases()
+        self._patience = patience or Patience()
         self._address = addresses.parse(url, connection_string)
-        self._access = Access(self._address, administration=administration, ca=ca)
+        self._access = Access(self._address, administration=administration, ca=ca, attempt=self._patience.attempt)
         self.entities = Administration(self._access)
         self._counts = counts or self.entities
-        self._topics = topics or (self.entities if counts is None else None)
-        self._rules: dict[str, tuple[float, Mapping[str, Collection[Rule]] | None]] = {}
-        """Of topics, and when they were asked for."""
         self._sessions = frozenset(name.casefold() for name in sessions)
         self._clock = clock or SystemClock()
+        self._readers = Readers(topics or (self.entities if counts is None else None), self._clock)
         self._client: ServiceBusClient | None = None
         self._batches: dict[str, Batches] = {}
         self._receivers: list[Receiver] = []
@@ -99,7 +109,12 @@ class ServiceBusTransport:
         foreign = is_foreign(message) and trail is None and delay <= 0
         place = places.sendable(target, self.names)
         note = None if foreign else _note(message, place, trail)
-        await self._publish(place, message, note, delay=delay)
+        try:
+            await self._publish(place, message, note, delay=delay, is_redrive=trail is None)
+        except NoSuchEntity:
+            if not foreign or place == target:
+                raise
+            await self._send_to_subscription(parse(target), message, place)
 
     async def send_to_origin(self, message: Message) -> None:
         """To the queue it came from, or to the topic, marked for the one subscription that it came from."""
@@ -114,8 +129,20 @@ class ServiceBusTransport:
         if not where.subscription:
             await self._publish(self.names.home_of_dead(where.name) or where.name, message, None)
             return
-        await self._check_reader(where)
+        await self._readers.check(where)
         await self._publish(where.name, message, None, only=where.subscription)
+
+    async def landing_of(self, queue: str) -> Landing | None:
+        self._check_open()
+        where, place = parse(queue), places.sendable(queue, self.names)
+        if place == queue or not where.subscription:
+            return None
+        if await self._counts.of(place) is not None:
+            return Landing(place=place)
+        if await self._readers.is_alone(where):
+            return Landing(place=where.name, readers=(where.subscription,))
+        readers = await self._readers.of(where)
+        return Landing(place=place, readers=readers, impossible=_not_alone(where, place, readers))
 
     async def readers_of_origin(self, queues: Collection[str]) -> tuple[str, ...] | None:
         """The subscriptions that get what is marked for these, or may: it can depend on the message."""
@@ -126,10 +153,10 @@ class ServiceBusTransport:
             if not where.subscription:
                 readers.add(where.name)
                 continue
-            rules = await self._rules_of(where.name)
-            if rules is None:
+            getting = await self._readers.of(where)
+            if getting is None:
                 return None
-            readers |= {name for name, each in rules.items() if gets(each, where.subscription) is not False}
+            readers.update(getting)
         return tuple(sorted(readers))
 
     def receive(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
@@ -150,7 +177,8 @@ class ServiceBusTransport:
             if not receipt.replaced:
                 await receipt.link.check(receipt)
                 place = places.retries_of(delivery.queue, self.names)
-                await self._publish(place, message, self._retry_note(delivery, message, place, trail), delay=delay)
+                note = self._retry_note(delivery, message, place, trail)
+                await self._publish(place, message, note, delay=delay, is_redrive=False)
                 receipt.replaced = True
             faults.point("servicebus.retry_confirmed")
         except BaseException:
@@ -187,31 +215,47 @@ class ServiceBusTransport:
         await asyncio.gather(*(receiver.close() for receiver in receivers))
         batches, self._batches = list(self._batches.values()), {}
         client, self._client = self._client, None
-        with suppress(AzureError, OSError):
-            await asyncio.gather(*(each.close() for each in batches))
-            if client is not None:
-                await client.close()
+        await asyncio.gather(*(each.close() for each in batches))
+        if client is not None:
+            with suppress(AzureError, OSError):
+                await within(self._patience.end, client.close())
         await self._counts.close()
         await self.entities.close()
         await self._access.close()
 
     # Publishing.
 
+    async def _send_to_subscription(self, where: EntityPath, message: Message, beside: str) -> None:
+        """Of somebody else's consumer, without a queue beside it: by the topic, if nobody else gets it there."""
+        if not await self._readers.is_alone(where):
+            why = _not_alone(where, beside, await self._readers.of(where))
+            raise PublishRefused(why, permanent=False, remedy=_BY_THE_TOPIC)
+        await self._publish(where.name, message, None, only=where.subscription)
+
     async def _publish(
-        self, place: str, message: Message, note: Note | None, *, delay: float = 0.0, only: str | None = None
+        self,
+        place: str,
+        message: Message,
+        note: Note | None,
+        *,
+        delay: float = 0.0,
+        only: str | None = None,
+        is_redrive: bool = True,
     ) -> None:
+        """`is_redrive`: if it has a redrive's id, it is that redrive, and no later copy of what was redriven."""
         self._check_open()
         _check_sendable(place)
         self._check_session(place, message)
         due = self._clock.now() + timedelta(seconds=delay) if delay > 0 else None
-        packed = _scheduled(pack(message, note, only=only), due)
+        redrive_id = _redrive_id(message) if is_redrive else None
+        packed = _scheduled(pack(message, note, only=only, redrive_id=redrive_id), due)
         faults.point("servicebus.before_send")
         try:
             await self._batches_to(place).send(packed)
         except TooLarge:
             if note is None:
                 raise
-            smaller = pack(message, await self._smaller(place, message, note))
+            smaller = pack(message, await self._smaller(place, message, note), redrive_id=redrive_id)
             await self._batches_to(place).send(_scheduled(smaller, due))
         faults.point("servicebus.sent")
 
@@ -227,9 +271,12 @@ class ServiceBusTransport:
     def _batches_to(self, place: str) -> Batches:
         self._check_open()
         if place not in self._batches:
-            sender = self._connected().get_queue_sender(place)  # a topic's is the same by another name
-            self._batches[place] = Batches(place, sender)
+            make = partial(self._sdk_sender, place)
+            self._batches[place] = Batches(place, make, self._patience)
         return self._batches[place]
+
+    def _sdk_sender(self, place: str) -> ServiceBusSender:
+        return self._connected().get_queue_sender(place)  # a topic's is the same by another name
 
     def _check_session(self, place: str, message: Message) -> None:
         if place.casefold() in self._sessions and session_of(message.key) is None:
@@ -238,27 +285,6 @@ class ServiceBusTransport:
                 permanent=True,
                 remedy="send it with a key: text of 1 to 128 characters",
             )
-
-    async def _check_reader(self, where: EntityPath) -> None:
-        """A topic takes what no subscription wants, and it is gone (ServiceBusExplorer#476)."""
-        rules = await self._rules_of(where.name)
-        if rules is None:
-            return
-        wanted = where.subscription
-        own = next((each for name, each in rules.items() if name.casefold() == wanted.casefold()), None)
-        if own is None or gets(own, wanted) is False:
-            raise PublishRefused(
-                f"subscription {wanted!r} of topic {where.name!r} would not get the message",
-                permanent=True,
-                remedy="make the subscription, or a rule of it that lets the message through",
-            )
-
-    async def _rules_of(self, topic: str) -> Mapping[str, Collection[Rule]] | None:
-        """As they were a moment ago: a run sends many messages, and this asks over HTTP."""
-        now = self._clock.monotonic()
-        if topic not in self._rules or now - self._rules[topic][0] > _RULES_HOLD:
-            self._rules[topic] = (now, None if self._topics is None else await self._topics.rules(topic))
-        return self._rules[topic][1]
 
     def _retry_note(self, delivery: Delivery, message: Message, place: str, trail: bytes) -> Note:
         return replace(
@@ -274,7 +300,7 @@ class ServiceBusTransport:
         self._check_open()
         self._used.add(self.names.home_of_dead(queue) or queue)
         from_where = [self._fetching(name, prefetch) for name in places.receivable(queue, self.names)]
-        receiver = Receiver(queue, prefetch, from_where, self._read)
+        receiver = Receiver(queue, prefetch, from_where, self._read, self._patience)
         self._receivers = [each for each in self._receivers if not each.finished]
         self._receivers.append(receiver)
         deliveries = receiver.deliveries()
@@ -290,10 +316,11 @@ class ServiceBusTransport:
         return FromPlace(partial(self._link, entity), prefetch)
 
     def _link(self, entity: str, changed: Callable[[], None]) -> Link:
-        return Link(entity, self._sdk_receiver(entity), changed, self.lost)
+        return Link(entity, self._sdk_receiver(entity), changed, self.lost, patience=self._patience)
 
     def _session_link(self, entity: str, changed: Callable[[], None]) -> SessionLink:
-        return SessionLink(entity, self._sdk_receiver(entity, in_session=True), changed, self.lost)
+        receiver = self._sdk_receiver(entity, in_session=True)
+        return SessionLink(entity, receiver, changed, self.lost, patience=self._patience)
 
     def _sdk_receiver(self, entity: str, *, in_session: bool = False) -> ServiceBusReceiver:
         where = parse(entity)
@@ -309,7 +336,8 @@ class ServiceBusTransport:
         message, note = unpack(received, entity)
         if note is None and entity != queue:
             message = replace(message, queue=queue)
-        place = f"{self._address.host}/{entity}/{received.sequence_number}"
+        # Casefolded: Service Bus takes `Orders` for `orders`, and one message must not be two letters.
+        place = f"{self._address.host}/{entity}/{received.sequence_number}".casefold()
         return Delivery(
             message=message,
             queue=queue,
@@ -319,7 +347,7 @@ class ServiceBusTransport:
             first_attempt_at=None if note is None else _moment(note.first_attempt_at),
             trail=_trail(received, entity, note),
             receipt=receipt,
-            due_since=received.enqueued_time_utc,
+            due_since=enqueued(received),
         )
 
     # The rest.
@@ -379,10 +407,20 @@ def _note(message: Message, place: str, trail: bytes | None) -> Note:
 
 def _trail(received: ServiceBusReceivedMessage, entity: str, note: Note | None) -> bytes | None:
     """The one that it was dead-lettered with has one failure more than the one that it was sent with."""
-    last = (
-        last_words.trail_in(str(received.dead_letter_error_description or "")) if parse(entity).subqueue else None
-    )
+    try:
+        described = received.dead_letter_error_description if parse(entity).subqueue else None
+    except UnicodeDecodeError:  # somebody's own, in bytes
+        described = None
+    last = last_words.trail_in(described or "")
     return last or (None if note is None else note.trail)
+
+
+def _not_alone(where: EntityPath, beside: str, readers: tuple[str, ...] | None) -> str:
+    by_topic = f"what goes to topic {where.name!r} for its subscription {where.subscription!r}"
+    if readers is None:
+        return f"there is no queue {beside!r}, and nobody can tell who else would get {by_topic}"
+    named = ", ".join(readers) or "none of its subscriptions"
+    return f"there is no queue {beside!r}, and {by_topic} would not reach that one alone, but {named}"
 
 
 def _check_sendable(place: str) -> None:
@@ -394,10 +432,16 @@ def _check_sendable(place: str) -> None:
         )
 
 
-def _scheduled(packed: ServiceBusMessage, due: datetime | None) -> ServiceBusMessage:
+def _scheduled(packed: Outgoing, due: datetime | None) -> Outgoing:
     if due is not None:
-        packed.scheduled_enqueue_time_utc = due
+        packed.schedule(due)
     return packed
+
+
+def _redrive_id(message: Message) -> str | None:
+    """As MessageId it lets duplicate detection recognise the same redrive, sent again by whoever took it over."""
+    found = header(message.headers, REDRIVE_ID)
+    return None if found is None else str(found)
 
 
 def _moment(since: int | None) -> datetime | None:
