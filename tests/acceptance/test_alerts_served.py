@@ -89,9 +89,11 @@ def test_people_acknowledge_snooze_and_resolve_by_the_command_line_and_through_a
     desk: Desk, receiver: Receiver
 ) -> None:
     with serving(desk) as served:
-        desk.record(a_critical_letter())
+        desk.record(dead(), a_critical_letter())
         until_now(lambda: told(receiver) == [("raised", "critical"), ("raised", "new_group")])
         first, second = listed(desk, "--firing")
+        shown = [line.split()[0] for line in desk.redrive("alerts", "list").out.splitlines()[1:]]
+        assert len({*shown}) == 2  # though both are of one moment, and begin with it
 
         assert desk.redrive("alerts", "acknowledge", first["id"], "--reason", "mine").code == 0
         remote = ("--server", served.url, "--token-file", str(_token(served)))

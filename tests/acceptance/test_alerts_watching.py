@@ -162,25 +162,19 @@ async def test_a_restart_in_the_middle_repeats_nothing_and_loses_nothing(
         async with a_server(url, tmp_path, receiver, clock) as house:
             letter_id, _ = await house.store.record(an_entry(failures=critical))
             await house.watch.look()
-            await until(lambda: len(receiver.told) == 2)  # a new group, and a critical one
+            await until(lambda: len(receiver.told) == 1)
         clock.advance(3600 * 5)  # the lease of the one before is over, and so are cooldowns
         async with a_server(url, tmp_path, receiver, clock, holder="two") as house:
             for _ in range(3):
                 await house.watch.look()
             await record(house.store, an_entry(group="another", at=clock.now()))
             await house.watch.look()
-            await until(lambda: len(receiver.told) == 3)
+            await until(lambda: len(receiver.told) == 2)
             await house.store.change([letter_id], Transition.RESOLVE, by=ANN)
             await house.watch.look()
-            await until(lambda: len(receiver.told) == 5)
+            await until(lambda: len(receiver.told) == 3)
 
-    assert sorted(told(receiver)) == [
-        ("raised", "critical"),
-        ("raised", "new_group"),
-        ("raised", "new_group"),
-        ("resolved", "critical"),
-        ("resolved", "new_group"),
-    ]
+    assert sorted(told(receiver)) == [("raised", "critical"), ("raised", "new_group"), ("resolved", "critical")]
     ids = [each.headers["webhook-id"] for each in receiver.told]
     assert len(set(ids)) == len(ids)
 
@@ -368,12 +362,12 @@ async def test_a_worker_goes_on_recording_while_a_channel_hangs(tmp_path: Path) 
 async def test_what_comes_back_minutes_after_a_person_settled_it_is_told_at_once_by_its_right_name(
     url: str, tmp_path: Path, receiver: Receiver, clock: ManualClock
 ) -> None:
-    rules = [DEFAULTS[kind] for kind in (RuleKind.NEW_GROUP, RuleKind.RETURNING_GROUP, RuleKind.CRITICAL)]
+    rules = [DEFAULTS[kind] for kind in (RuleKind.NEW_GROUP, RuleKind.RETURNING_GROUP)]
     async with listening(receiver), a_server(url, tmp_path, receiver, clock, rules=rules) as house:
 
         async def fails(minutes: float) -> list[str]:
             clock.set_wall(NOON + timedelta(minutes=minutes))
-            failure = a_failure(kind=FailureKind.CRITICAL, at=clock.now())
+            failure = a_failure(at=clock.now())
             letter_id, _ = await house.store.record(an_entry(failures=(failure,), at=clock.now()))
             found = await house.watch.look() or []
             clock.advance(60)
@@ -381,9 +375,9 @@ async def test_what_comes_back_minutes_after_a_person_settled_it_is_told_at_once
             await house.watch.look()
             return sorted(each.rule for each in found if each.last_message and each.is_firing)
 
-        assert await fails(5) == ["critical", "new_group"]
-        assert await fails(22) == ["critical", "returning_group"]
-        assert await fails(90) == ["critical", "returning_group"]
+        assert await fails(5) == ["new_group"]
+        assert await fails(22) == ["returning_group"]
+        assert await fails(90) == ["returning_group"]
 
 
 async def test_a_new_failure_that_stays_is_not_told_again_as_one_that_is_back(

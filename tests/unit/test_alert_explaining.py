@@ -17,6 +17,7 @@ from redrive.dead_letter import FailureGroup
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 NEW, RATE, GROWTH, PENDING = (DEFAULTS[RuleKind(each)] for each in ("new_group", "rate", "growth", "pending"))
+CRITICAL = DEFAULTS[RuleKind.CRITICAL]
 
 
 def group(name: str, pending: int, queue: str = "orders") -> FailureGroup:
@@ -150,3 +151,27 @@ def test_of_more_letters_than_are_counted_by_cause_the_newest_stand_for_all() ->
     assert house_told(replace(huge, lately=newest), NEW, GROWTH) == ["warning raised new_group"]
     few = {window: {"g": MOST_RECENT // 2} for window in newest}
     assert "warning raised growth" in house_told(replace(huge, lately=few), NEW, GROWTH)
+
+
+def test_a_failure_that_was_told_as_critical_is_not_told_as_new_too() -> None:
+    house = House(NEW, CRITICAL)
+    assert house.look(flood(3, critical={"g": 3})) == ["critical raised critical"]
+    assert house.look(flood(4, critical={"g": 4})) == []
+    house.kept["critical/g"] = handed_over(
+        changed(house.kept["critical/g"], IncidentChange.RESOLVE, by="ann", now=NOW, until=None)
+    )
+    assert house.look(flood(4, critical={"g": 4})) == []  # somebody has said that it is over
+
+
+def test_whoever_does_not_hear_of_critical_failures_is_told_of_a_new_one() -> None:
+    night = replace(CRITICAL, channels=("night",))
+
+    assert "warning raised new_group" in house_told(flood(3, critical={"g": 3}), NEW, night)
+    assert house_told(flood(3), NEW, CRITICAL) == ["warning raised new_group"]
+
+
+def test_a_new_failure_that_becomes_critical_stays_until_it_is_over() -> None:
+    house = House(NEW, CRITICAL)
+    assert house.look(flood(3)) == ["warning raised new_group"]
+    assert house.look(flood(4, critical={"g": 1})) == ["critical raised critical"]
+    assert house.look(flood(0)) == ["critical resolved critical", "warning resolved new_group"]

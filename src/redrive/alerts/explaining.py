@@ -1,13 +1,14 @@
-"""A flood of one cause is one alert: what numbers say of it, the alert about the cause tells.
+"""One cause is one alert: what numbers and other rules say of it, the alert about the cause tells.
 
 `pending`, `growth` and `rate` do not begin for letters of causes that somebody was told of already. Where that was
 with less severity than theirs, the alert about the one cause with the most letters becomes as severe and is told
-once more. What has begun stays until it is over by itself.
+once more. Rules about causes (`new_group` and its like) do not begin for one that was told as critical. What has
+begun stays until it is over by itself.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from redrive.alerts.conditions import is_meant
@@ -40,6 +41,18 @@ def is_explained(
     lesser = [each for each in told if each not in enough and each.is_firing and not each.told_as]
     worst = max(lesser, key=letters, default=None)
     return (True, worst) if worst is not None and letters(worst) >= left else (False, None)
+
+
+def is_told_as_critical(rule: AlertRule, critical: Incident | None, at: datetime) -> bool:
+    """Whether whoever this rule would tell of a cause knows of it already, as a critical failure."""
+    return (
+        critical is not None
+        and rule.kind is not RuleKind.CRITICAL
+        and (critical.is_firing or critical.held)
+        and (critical.told or critical.held or critical.is_snoozed(at))
+        and critical.severity.rank >= rule.severity.rank
+        and _hears_all(critical, rule)
+    )
 
 
 def _telling(

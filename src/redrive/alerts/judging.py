@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from redrive.alerts.conditions import Condition, conditions, key_of, uncounted
-from redrive.alerts.explaining import is_explained
+from redrive.alerts.explaining import is_explained, is_told_as_critical
 from redrive.alerts.incident import (
     Incident,
     begun,
@@ -55,18 +55,34 @@ def judge(
         by_rule.setdefault(each.rule, {})[each.key] = each
     before = {each.key: each for incidents in by_rule.values() for each in incidents.values()}
     after: dict[str, Incident] = {}
-    # Causes first: what an alert about one of them tells, no number has to tell again.
-    for rule in sorted(rules, key=lambda each: each.kind not in OF_GROUPS):
+    critical: dict[str, Incident] = {}
+    # Causes first, and critical ones before: what an alert about one of them tells, no other has to tell again.
+    for rule in sorted(rules, key=_turn):
         own = by_rule.pop(rule.name, {})
         if rule.kind in BY_QUEUE:
             after |= _judged(rule, observed, own, mask, _untold(rule, observed, own, after))
         elif observed.steady or rule.kind not in OF_PROCESSES:
             firing = {each.group_id for each in own.values() if each.is_firing and each.group_id}
-            after |= _judged(rule, observed, own, mask, conditions(rule, observed, firing))
+            found = [
+                each
+                for each in conditions(rule, observed, firing)
+                if each.group_id in firing
+                or not is_told_as_critical(rule, critical.get(each.group_id), observed.at)
+            ]
+            judged = _judged(rule, observed, own, mask, found)
+            after |= judged
+            if rule.kind is RuleKind.CRITICAL:
+                critical |= {each.group_id: each for each in judged.values() if each.group_id}
     # What no rule asks about any more is over: nobody would ever say so else.
     gone = [each for incidents in by_rule.values() for each in incidents.values()]
     after |= {each.key: ended(each, observed.at) for each in gone}
     return [each for key, each in after.items() if before.get(key) != each]
+
+
+def _turn(rule: AlertRule) -> int:
+    if rule.kind is RuleKind.CRITICAL:
+        return 0
+    return 1 if rule.kind in OF_GROUPS else 2
 
 
 def _untold(

@@ -9,6 +9,7 @@ import typer
 
 from redrive.cli.ages import age
 from redrive.cli.invocation import at_desk, settings_of
+from redrive.cli.letter_ids import short_ids
 from redrive.cli.outcome import ExitCode
 from redrive.cli.output import Column, Format, FormatOption, note, write_json, write_rows
 from redrive.clock import SystemClock
@@ -53,8 +54,6 @@ _RULES = (
     Column("queues", "QUEUES"),
     Column("channels", "CHANNELS"),
 )
-_SHORT = 18
-"""Characters of an id: those before them are the time, which alerts of one round share."""
 
 IdArgument = Annotated[
     str, typer.Argument(metavar="ALERT", help="Its id, or the beginning of it.", show_default=False)
@@ -82,7 +81,8 @@ def list_(
     if output is Format.TABLE and not found:
         note("Nothing to tell.")
     elif output is Format.TABLE:
-        write_rows(map(_row, found), _SHOWN, output)
+        shown = short_ids(each.id for each in found)
+        write_rows((_row(each, shown[each.id]) for each in found), _SHOWN, output)
     else:
         write_rows(map(_record, found), _WRITTEN, output)
 
@@ -132,10 +132,10 @@ def _changed(ctx: typer.Context, change: Callable[[Desk], Awaitable[Incident]], 
     note(f"{incident.id} is {what}: {incident.title}")
 
 
-def _row(incident: Incident) -> dict[str, Any]:
+def _row(incident: Incident, short_id: str) -> dict[str, Any]:
     now = SystemClock().now()
     return {
-        "short_id": incident.id[:_SHORT],
+        "short_id": short_id,
         "severity": str(incident.severity),
         "state": _state(incident),
         "queue": incident.queue,

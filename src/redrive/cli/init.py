@@ -25,6 +25,7 @@ url = "embedded:///redrive-broker.db"   # a file in the working folder; no serve
 # url = "amqp://user:password@rabbitmq/"   # RabbitMQ; then: redrive setup app:app
 # url = "kafka://kafka1:9092,kafka2:9092"  # Kafka; likewise
 # url = "sqs://eu-west-1"                  # Amazon SQS; likewise
+# url = "servicebus://NAMESPACE"           # Azure Service Bus; likewise
 
 [store]
 url = "sqlite:///redrive.db"
