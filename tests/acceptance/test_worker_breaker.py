@@ -74,7 +74,7 @@ async def test_it_opens_after_so_many_distinct_failures_and_leaves_the_rest_in_t
         assert await shop.letters() == []
         assert not shop.worker.ready
         [line] = [entry for entry in logs if entry["event"] == "breaker opened, consumption pauses"]
-        assert (line["queue"], line["type"]) == ("orders", "ConnectionError")
+        assert (line["queue"], line["error_type"]) == ("orders", "ConnectionError")
 
 
 async def test_it_probes_with_one_message_after_the_pause_and_waits_longer_each_time(tmp_path: Path) -> None:
