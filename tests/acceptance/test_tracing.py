@@ -141,7 +141,7 @@ async def test_no_span_holds_a_payload_a_header_or_the_text_of_an_error(traced: 
     charging = Shop(failures=2)
     headers = (("canary", "canary"), (control.LETTER, "canary"), (control.SIGNATURE, "canary"))
     async with workshop(charging.app, tmp_path, spans=traced.spans) as shop:
-        await charging.app.send("orders", {"canary": "canary"}, headers=headers, key=b"canary", source="canary")
+        await shop.send_foreign("orders", b'{"canary": "canary"}', headers=headers, key=b"canary", source="canary")
         await sent_back_by_a_run(shop, await set_apart(shop))
         await shop.stop()
 
