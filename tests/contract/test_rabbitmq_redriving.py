@@ -205,8 +205,8 @@ def test_reprocess_sends_back_what_the_broker_dead_lettered_byte_for_byte(
     ended = reprocessed(desk)
 
     assert (ended.code, "Reprocessed 5 messages" in ended.out) == (0, True), ended.err
-    arrived = [got for _ in range(5) if (got := other.get("orders"))]
-    assert [got.body for got in arrived] == [BODY + b"%d" % number for number in range(5)]
+    arrived = [got for _ in range(5) if (got := other.get("orders"))]  # no order is kept (G10)
+    assert sorted(got.body for got in arrived) == [BODY + b"%d" % number for number in range(5)]
     assert all(got.headers == HEADERS for got in arrived)
     assert {got.properties.content_type for got in arrived} == {"application/octet-stream"}
     assert (other.count("orders"), other.count("orders_dlq")) == (0, 0)

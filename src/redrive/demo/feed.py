@@ -39,10 +39,8 @@ class Feed:
     def __call__(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> Any:  # noqa: ARG002  structlog's
         if event["event"] == "retry scheduled":
             self.retries[event["queue"]] += 1
-            self.add(
-                f"retry    {event['queue']:<9} attempt {event['attempt']} failed with {_last(event['type'])}, "
-                f"again in {short(event['delay'])}"
-            )
+            failed = f"attempt {event['attempt']} failed with {_last(event['error_type'])}"
+            self.add(f"retry    {event['queue']:<9} {failed}, again in {short(event['delay'])}")
         elif event["event"] == "message sent to dead letter queue":
             self.dead[event["queue"]] += 1
             self.add(f"dead     {event['queue']:<9} after {event['attempts']} attempt(s): {event['reason']}")
